@@ -1,4 +1,4 @@
-// libcurl, and what of it Swift cannot call: functions with a variable number of arguments.
+// libcurl, with wrappers for functions with a variable number of arguments, which Swift cannot call.
 #ifndef CCURL_H
 #define CCURL_H
 
@@ -13,11 +13,11 @@ typedef int (*ccurl_seek_callback)(void *context, curl_off_t offset, int origin)
 typedef struct {
   int uses_proxies;
   int decompresses;
-  // Have to stay until the request is over.
+  // Must stay valid until the request ends.
   struct curl_slist *headers;
   // -1 for a request without a body.
   long body_count;
-  // For name, connection and encryption together; all other limits are the caller's.
+  // The timeout for name resolution, connection and TLS handshake. The caller implements all other limits.
   long connect_milliseconds;
   ccurl_callback on_header;
   ccurl_callback on_body;
@@ -26,7 +26,7 @@ typedef struct {
   void *context;
 } ccurl_request;
 
-// Makes a handle ready for one request. 0, or curl's code.
+// Prepares a handle for one request. Returns 0, or curl's code.
 static inline CURLcode ccurl_prepare(CURL *easy, const char *url, const char *method, const ccurl_request *request) {
   CURLcode code = CURLE_OK;
 #define CCURL_SET(option, value) \
@@ -46,12 +46,12 @@ static inline CURLcode ccurl_prepare(CURL *easy, const char *url, const char *me
   CCURL_SET(CURLOPT_CONNECTTIMEOUT_MS, request->connect_milliseconds);
   if (!request->uses_proxies) CCURL_SET(CURLOPT_PROXY, "");
 #if LIBCURL_VERSION_NUM >= 0x075700
-  // Ending a request does not wait for a name server that does not answer.
+  // Ending a request does not wait for a name server that does not respond.
   CCURL_SET(CURLOPT_QUICK_EXIT, 1L);
 #endif
   if (!strcmp(method, "HEAD")) CCURL_SET(CURLOPT_NOBODY, 1L);
   if (request->body_count >= 0) {
-    // Written as a POST with another name, so that a body is read and has a length, whatever the method is.
+    // The request is a POST with another name, so that a body of any method is read and has a length.
     CCURL_SET(CURLOPT_POST, 1L);
     CCURL_SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_count);
     CCURL_SET(CURLOPT_READFUNCTION, request->on_read);
@@ -71,7 +71,7 @@ static inline CURLcode ccurl_prepare(CURL *easy, const char *url, const char *me
   return code;
 }
 
-// The context of the next request that is over, with curl's code for how; NULL when there is none.
+// Returns the context of the next finished request and its curl code; NULL without a finished request.
 static inline void *ccurl_next_done(CURLM *multi, CURLcode *result) {
   int left;
   CURLMsg *message;
@@ -84,8 +84,8 @@ static inline void *ccurl_next_done(CURLM *multi, CURLcode *result) {
   return 0;
 }
 
-// No signal reaches the calling thread: the program's own handlers run elsewhere, and a connection that the other side
-// closed is an error of the write (SIGPIPE is for the thread that writes).
+// Blocks all signals on the calling thread. The program's handlers run on other threads, and writing to a closed
+// connection returns an error instead of SIGPIPE.
 static inline void ccurl_block_signals(void) {
   sigset_t all;
   sigfillset(&all);

@@ -1,5 +1,5 @@
-// libmicrohttpd, the HTTP server library. Its functions with a variable number of arguments, which Swift cannot call,
-// get inline ones beside them here.
+// libmicrohttpd, the HTTP server library, with inline wrappers for functions with a variable number of arguments, which
+// Swift cannot call.
 #ifndef CMICROHTTPD_H
 #define CMICROHTTPD_H
 #include <microhttpd.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// How a daemon is started. The texts have to stay until it is stopped.
+// The settings of a daemon. The texts must stay valid until the daemon stops.
 struct cmicrohttpd_settings {
   int listen_socket;
   unsigned int connection_limit;
@@ -22,24 +22,24 @@ struct cmicrohttpd_settings {
   const char *private_key;
 };
 
-// Leaves percent escapes as they are: resolved, `%2F` could not be told from a separator, and `%00` would cut the path.
+// Keeps percent escapes. A resolved `%2F` would look like a separator, and a resolved `%00` would cut the path.
 static inline size_t cmicrohttpd_keep_escapes(void *context, struct MHD_Connection *connection, char *text) {
   (void)context;
   (void)connection;
   return strlen(text);
 }
 
-// Up to version 0.9 the library parses a request in its buffer, in place: it writes zeros over separators and keeps pointers to
-// names and values. So their places tell how the lines were written, which the values themselves do not.
+// Up to version 0.9 the library parses a request in its buffer, in place: it writes zeros over separators and keeps
+// pointers to names and values. The positions of names and values therefore show the form of the lines.
 static inline int cmicrohttpd_parses_in_place(void) { return strncmp(MHD_get_version(), "0.", 2) == 0; }
 
-// What stands in the slot of a request whose target a NUL has cut, before anything else is written there.
+// The initial content of the slot of a request whose target is cut by a NUL.
 #define CMICROHTTPD_CUT ((void *)1)
 
 static inline int cmicrohttpd_is_cut(const void *slot) { return slot == CMICROHTTPD_CUT; }
 
-// Called with the target of a request before it is divided. The version follows it, unless the target has a NUL. Later a NUL
-// at its end looks like the `?` of an empty query, over which the library writes a zero.
+// Called with the target of a request before it is divided. The version follows it, unless the target has a NUL. Later
+// a NUL at its end looks like the `?` of an empty query, over which the library writes a zero.
 static inline void *cmicrohttpd_see_target(void *context, const char *target, struct MHD_Connection *connection) {
   (void)context;
   (void)connection;
@@ -47,13 +47,13 @@ static inline void *cmicrohttpd_see_target(void *context, const char *target, st
   return strncmp(target + strlen(target) + 1, "HTTP/", 5) == 0 ? 0 : CMICROHTTPD_CUT;
 }
 
-// Starts a daemon with threads of its own on a socket that listens already. 0 when it cannot, as with a certificate that
-// is none. `context` is handed to `handle` and `completed`, `connections` to `notify`.
+// Starts a daemon with its own threads on a listening socket. Returns 0 on failure, for example for an invalid
+// certificate. `context` is handed to `handle` and `completed`, `connections` to `notify`.
 static inline struct MHD_Daemon *cmicrohttpd_start(
     const struct cmicrohttpd_settings *settings, MHD_AccessHandlerCallback handle, MHD_RequestCompletedCallback completed,
     void *context, MHD_NotifyConnectionCallback notify, void *connections) {
-  // Not MHD_USE_AUTO, which would take epoll: by its edges the library (0.9.75) does not see that a client has gone when the
-  // end came together with the last bytes, and keeps the connection until it has been idle for long.
+  // Not MHD_USE_AUTO, which would select epoll. With its edge triggers the library (0.9.75) does not detect a
+  // disconnect that arrives together with the last bytes, and keeps the connection until its idle timeout.
   unsigned int flags = MHD_USE_POLL | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
   if (settings->certificate) flags |= MHD_USE_TLS;
   struct MHD_OptionItem tls[] = {
@@ -63,7 +63,7 @@ static inline struct MHD_Daemon *cmicrohttpd_start(
       {MHD_OPTION_END, 0, 0},
   };
   struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, 0}};
-  // The strict level of version 0.9 refuses less than `RequestHead` does, and answers twice.
+  // The strict level of version 0.9 refuses less than `RequestHead` does, and responds twice.
 #if MHD_VERSION >= 0x00097701
   const enum MHD_OPTION option = MHD_OPTION_CLIENT_DISCIPLINE_LVL;
   const int level = 1;
@@ -103,7 +103,7 @@ static inline enum MHD_Result cmicrohttpd_check_header(
   if (value <= name + name_size || strlen(value) != value_size) return MHD_NO;
   for (const char *space = name + name_size + 1; space < value; space++)
     if (*space != ' ' && *space != '\t') return MHD_NO;
-  // Zeros stand where CR and LF stood.
+  // The library has replaced CR and LF by zeros.
   if (value[value_size + 1] != 0) return MHD_NO;
   check->expected = value + value_size + 2;
   check->is_plain = 1;
@@ -120,8 +120,8 @@ static inline enum MHD_Result cmicrohttpd_check_parameter(
   return check->is_plain ? MHD_YES : MHD_NO;
 }
 
-// Whether request line and header lines were written as RFC 9112 has them: single spaces, CRLF at each end, no folded line, no
-// NUL. Only to be asked in the first call about a request, while its header lines are in the buffer.
+// Returns whether request line and header lines have the form of RFC 9112: single spaces, CRLF at each end, no folded
+// line, no NUL. Valid only in the first call about a request, while its header lines are in the buffer.
 static inline int cmicrohttpd_is_plain(
     struct MHD_Connection *connection, const char *method, const char *url, const char *version) {
   if (!cmicrohttpd_parses_in_place()) return 1;
@@ -129,7 +129,7 @@ static inline int cmicrohttpd_is_plain(
   struct cmicrohttpd_line_check check = {url + strlen(url) + 1, 1};
   if (version != check.expected) {
     MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, cmicrohttpd_check_parameter, &check);
-    // One separator may stand at the end of the query.
+    // The query may end with one separator.
     if (!check.is_plain || (version != check.expected && version != check.expected + 1)) return 0;
   }
   size_t length = strlen(version);
@@ -141,12 +141,12 @@ static inline int cmicrohttpd_is_plain(
   return check.is_plain && size && check.expected + 2 == method + size->header_size;
 }
 
-// Whether a connection was accepted; else it is about to be closed.
+// Returns whether a connection was accepted. Otherwise it is about to be closed.
 static inline int cmicrohttpd_is_start(enum MHD_ConnectionNotificationCode event) {
   return event == MHD_CONNECTION_NOTIFY_STARTED;
 }
 
-// A number for the address of a client: of IPv6 the network, because one client has all addresses of it.
+// Returns a number for the address of a client. For IPv6 it is the network, because a client has all of its addresses.
 static inline uint64_t cmicrohttpd_address(struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
   if (!info || !info->client_addr) return 0;
@@ -162,7 +162,8 @@ static inline uint64_t cmicrohttpd_address(struct MHD_Connection *connection) {
   return network | ((uint64_t)1 << 63);
 }
 
-// Sends bytes past the library, as far as the system takes them at once: for an answer while the client still sends.
+// Sends bytes without the library, as many as the system accepts at once, for a response while the client is still
+// sending.
 static inline int cmicrohttpd_send_now(struct MHD_Connection *connection, const void *bytes, size_t count) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 #if defined(MSG_NOSIGNAL)
@@ -172,17 +173,17 @@ static inline int cmicrohttpd_send_now(struct MHD_Connection *connection, const 
 #endif
 }
 
-// The socket of a connection; -1 when it has none.
+// Returns the socket of a connection; -1 without a socket.
 static inline int cmicrohttpd_socket(struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   return info ? info->connect_fd : -1;
 }
 
-// Returns whether the peer has closed a socket, also when received bytes are still unread: under TLS an orderly client
-// ends with a closing message. Consumes no received bytes.
+// Returns whether the peer has closed a socket, even if received bytes are unread. Under TLS an orderly client ends
+// with a closing message. Consumes no received bytes.
 static inline int cmicrohttpd_is_closed(int socket) {
 #if defined(__linux__)
-  // In the headers of the system it is for those alone who define _GNU_SOURCE before the first of them.
+  // The system headers declare it only if _GNU_SOURCE is defined before the first of them.
 #if defined(POLLRDHUP)
   const short closed_by_peer = POLLRDHUP;
 #else
@@ -191,7 +192,7 @@ static inline int cmicrohttpd_is_closed(int socket) {
   struct pollfd state = {socket, closed_by_peer, 0};
   return poll(&state, 1, 0) > 0;
 #else
-  // Here poll tells the end as POLLHUP; where it does not, it is seen when nothing stands before it.
+  // poll reports the end as POLLHUP. On other systems the end is detected when no bytes precede it.
   struct pollfd state = {socket, POLLHUP, 0};
   if (poll(&state, 1, 0) > 0) return 1;
   char next;

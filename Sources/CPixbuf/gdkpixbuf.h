@@ -1,7 +1,7 @@
-// What is used of gdk-pixbuf and GLib, declared here as in their headers.
+// The used declarations of gdk-pixbuf and GLib, as in their headers.
 //
-// Their own headers need the flags of pkg-config, among them -pthread, which SwiftPM refuses with a warning in every package
-// that depends on this one. A test compiles these declarations together with the original ones.
+// Their own headers need the flags of pkg-config, among them -pthread, which SwiftPM refuses with a warning in every
+// package that depends on this one. A test compiles these declarations together with the original headers.
 #ifndef GDKPIXBUF_DECLARATIONS_H
 #define GDKPIXBUF_DECLARATIONS_H
 

@@ -1,4 +1,5 @@
-// What the C library offers only as functions with a variable number of arguments, which Swift cannot call.
+// Wrappers for functions of the C library that Swift cannot call, such as functions with a variable number of
+// arguments.
 #ifndef CPLATFORM_H
 #define CPLATFORM_H
 
@@ -29,8 +30,8 @@
 #include <unistd.h>
 #endif
 
-// No core dump and no debugger of the same user: a core holds keys and records. 0 on success, or where the
-// system has no such switch (the caller lowers RLIMIT_CORE as well).
+// Disables core dumps and debuggers of the same user, because a core contains keys and records. Returns 0 on success,
+// or if the system has no such setting (the caller lowers RLIMIT_CORE as well).
 static inline int cplatform_forbid_dumps(void) {
 #if defined(__linux__)
   return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -39,13 +40,13 @@ static inline int cplatform_forbid_dumps(void) {
 #endif
 }
 
-// Zeroes memory in a way that no compiler leaves out.
+// Zeroes memory in a way that the compiler cannot remove.
 static inline void cplatform_wipe(void *memory, size_t count) {
   volatile unsigned char *byte = (volatile unsigned char *)memory;
   while (count--) *byte++ = 0;
 }
 
-// Fills memory with random bytes of the system, which are fit for keys. 0 on success.
+// Fills memory with random bytes of the system, which are suitable for keys. Returns 0 on success.
 static inline int cplatform_random(void *memory, size_t count) {
   unsigned char *byte = (unsigned char *)memory;
   while (count) {
@@ -57,8 +58,9 @@ static inline int cplatform_random(void *memory, size_t count) {
   return 0;
 }
 
-// The path of the running program with all links resolved, for free(3); NULL with errno on failure. The system is asked, because a
-// caller chooses the first argument and the environment.
+// Returns the path of the running program with all links resolved, to be freed with free(3); NULL with errno on
+// failure. The path comes from the system, because the caller of the program controls the first argument and the
+// environment.
 static inline char *cplatform_program_path(void) {
 #if defined(__APPLE__)
   char path[PATH_MAX];
@@ -73,7 +75,7 @@ static inline char *cplatform_program_path(void) {
 #endif
 }
 
-// The columns of the terminal at a descriptor; 0 when it is none.
+// Returns the columns of the terminal at a descriptor; 0 if it is not a terminal.
 static inline int cplatform_terminal_columns(int descriptor) {
   struct winsize size;
   return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
@@ -84,22 +86,22 @@ static inline int cplatform_open(const char *path, int flags, unsigned int mode)
   return open(path, flags, mode);
 }
 
-// fcntl(2) with a whole number.
+// fcntl(2) with an integer.
 static inline int cplatform_fcntl(int descriptor, int command, int argument) {
   return fcntl(descriptor, command, argument);
 }
 
-// Lowers RLIMIT_CORE to 0, for this process and its children. 0 on success.
+// Lowers RLIMIT_CORE to 0, for this process and its children. Returns 0 on success.
 static inline int cplatform_forbid_core_files(void) {
   struct rlimit none = {0, 0};
   return setrlimit(RLIMIT_CORE, &none);
 }
 
-// Keeps a child from inheriting any descriptor from `first` on that is not given to it on purpose. 0 on success, or
-// where the system does it in another way (POSIX_SPAWN_CLOEXEC_DEFAULT).
+// Prevents a child from inheriting descriptors from `first` on, except those that are passed explicitly. Returns 0 on
+// success, or if the system provides another way (POSIX_SPAWN_CLOEXEC_DEFAULT).
 static inline int cplatform_spawn_close_from(posix_spawn_file_actions_t *actions, int first) {
 #if defined(__GLIBC__)
-  // Declared by spawn.h only for programs that ask for the extensions of the GNU C library.
+  // spawn.h declares it only for programs that request the extensions of the GNU C library.
   extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
   return posix_spawn_file_actions_addclosefrom_np(actions, first);
 #else
@@ -107,8 +109,8 @@ static inline int cplatform_spawn_close_from(posix_spawn_file_actions_t *actions
 #endif
 }
 
-// Waits until one of two descriptors can be read or is at its end: bit 0 for the first, bit 1 for the second. -1 with
-// errno on failure, EINTR included. Apple's poll(2) does not know terminals, so select(2) does it there.
+// Waits until one of two descriptors is readable or at its end. Returns bit 0 for the first and bit 1 for the second;
+// -1 with errno on failure, including EINTR. Apple's poll(2) does not support terminals, so select(2) is used there.
 static inline int cplatform_wait_readable(int first, int second) {
 #if defined(__APPLE__)
   if (first >= FD_SETSIZE || second >= FD_SETSIZE) {
@@ -129,8 +131,8 @@ static inline int cplatform_wait_readable(int first, int second) {
 }
 
 #if defined(__linux__)
-// A socket that can be read when an interface, an address or a route of this machine changes. -1 with errno on
-// failure.
+// Opens a socket that becomes readable when an interface, an address or a route of this machine changes. Returns -1
+// with errno on failure.
 static inline int cplatform_open_route_events(void) {
   int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
   if (descriptor < 0) return -1;
@@ -147,8 +149,8 @@ static inline int cplatform_open_route_events(void) {
   return descriptor;
 }
 
-// Reads away what such a socket has. What is in the messages does not matter, nor that some were lost (ENOBUFS): each
-// of them only says that the interfaces are to be looked at. 0, or -1 with errno when the socket cannot be used further.
+// Discards the messages of such a socket. Their content and lost messages (ENOBUFS) do not matter, because each message
+// only means that the interfaces must be checked. Returns 0, or -1 with errno if the socket cannot be used any more.
 static inline int cplatform_drain_route_events(int descriptor) {
   char messages[8192];
   for (;;) {
@@ -158,8 +160,8 @@ static inline int cplatform_drain_route_events(int descriptor) {
   }
 }
 
-// Whether an entry of getifaddrs(3) is an address by which something beyond this machine can be reached: the interface
-// is up, running and not the loopback, and the address is not one that every interface gives itself (fe80::/10).
+// Returns whether an entry of getifaddrs(3) is an address that can reach other machines. The interface is up, running
+// and not the loopback, and the address is not link-local (fe80::/10).
 static inline int cplatform_reaches_out(const struct ifaddrs *entry) {
   unsigned int needed = IFF_UP | IFF_RUNNING;
   if ((entry->ifa_flags & needed) != needed || (entry->ifa_flags & IFF_LOOPBACK) || !entry->ifa_addr) return 0;
@@ -168,7 +170,7 @@ static inline int cplatform_reaches_out(const struct ifaddrs *entry) {
   return !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)entry->ifa_addr)->sin6_addr);
 }
 
-// The address of such an entry as bytes: 4 or 16, the number is returned.
+// Copies the address of such an entry, and returns the number of bytes: 4 or 16.
 static inline size_t cplatform_address_bytes(const struct ifaddrs *entry, unsigned char bytes[16]) {
   if (entry->ifa_addr->sa_family == AF_INET) {
     memcpy(bytes, &((const struct sockaddr_in *)entry->ifa_addr)->sin_addr, 4);

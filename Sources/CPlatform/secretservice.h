@@ -1,8 +1,8 @@
-// The Secret Service of a Linux desktop through libsecret, which is loaded when it is first needed: building needs no
-// part of it, and a machine without it loses nothing but this.
+// The Secret Service of a Linux desktop through libsecret. The library is loaded at its first use. It is not required
+// for building, and a machine without it lacks only this feature.
 //
-// A call runs on a thread of its own that no signal reaches, and the caller waits for it with a limit. A store that
-// never answers is cancelled; one that ignores even that is left behind with its thread, and the caller goes on.
+// A call runs on a separate thread with blocked signals, and the caller waits for it with a timeout. A call without a
+// response is cancelled. If it ignores the cancellation, its thread is abandoned and the caller continues.
 #ifndef CPLATFORM_SECRETSERVICE_H
 #define CPLATFORM_SECRETSERVICE_H
 #if defined(__linux__)
@@ -24,11 +24,11 @@ enum cplatform_secret_result {
   CPLATFORM_SECRET_NO_LIBRARY,  // libsecret is not there, or lacks a function
   CPLATFORM_SECRET_NO_BUS,      // there is no session bus
   CPLATFORM_SECRET_FAILED,      // the store refused; the message is its own
-  CPLATFORM_SECRET_TIMEOUT,     // no answer
+  CPLATFORM_SECRET_TIMEOUT,     // no response
   CPLATFORM_SECRET_NO_MEMORY
 };
 
-// GError, SecretSchemaAttribute and SecretSchema as the headers of GLib and libsecret lay them out.
+// GError, SecretSchemaAttribute and SecretSchema with the layout of the headers of GLib and libsecret.
 struct cplatform_g_error {
   unsigned int domain;
   int code;
@@ -45,7 +45,7 @@ struct cplatform_secret_schema {
   void *reserved_pointers[7];
 };
 
-// What is used of libsecret and of GLib, which it brings with it.
+// The used functions of libsecret and of its dependency GLib.
 struct cplatform_secret_library {
   int (*store)(const struct cplatform_secret_schema *, void *attributes, const char *collection, const char *label,
                void *value, void *cancellable, struct cplatform_g_error **);
@@ -73,7 +73,7 @@ struct cplatform_secret_library {
   void (*error_free)(struct cplatform_g_error *);
 };
 
-// Loads libsecret, for good: GLib cannot be unloaded. 1 on success.
+// Loads libsecret permanently, because GLib cannot be unloaded. Returns 1 on success.
 static inline int cplatform_secret_load(struct cplatform_secret_library *library) {
   void *handle = dlopen("libsecret-1.so.0", RTLD_NOW | RTLD_LOCAL);
   if (!handle) return 0;
@@ -110,7 +110,7 @@ static inline int cplatform_secret_load(struct cplatform_secret_library *library
   return 1;
 }
 
-// Whether the library is there. Says nothing about a bus or a store.
+// Returns whether the library is installed. Does not check for a bus or a store.
 static inline int cplatform_secret_is_available(void) {
   struct cplatform_secret_library library;
   return cplatform_secret_load(&library);
@@ -128,7 +128,7 @@ struct cplatform_secret_call {
   size_t secret_count;
   enum cplatform_secret_result result;
   char message[512];
-  // Between the two threads.
+  // Shared by the two threads.
   struct cplatform_secret_library library;
   void *cancellable;
   pthread_mutex_t mutex;
@@ -136,14 +136,14 @@ struct cplatform_secret_call {
   int is_connected, is_finished, is_abandoned;
 };
 
-// Memory for a call, locked where the limits of the process allow it; 0 where there is none.
+// Allocates memory for a call, locked if the limits of the process allow it. Returns 0 if memory is exhausted.
 static inline struct cplatform_secret_call *cplatform_secret_call_new(void) {
   struct cplatform_secret_call *call = (struct cplatform_secret_call *)calloc(1, sizeof *call);
   if (call) (void)mlock(call, sizeof *call);
   return call;
 }
 
-// Copies a text of `count` bytes into one of the fields. 0 where it is too long.
+// Copies a text of `count` bytes into one of the fields. Returns 0 if the text is too long.
 static inline int cplatform_secret_put(char *field, size_t room, const void *text, size_t count) {
   if (count >= room) return 0;
   memcpy(field, text, count);
@@ -164,7 +164,7 @@ static inline int cplatform_secret_put_secret(
 static inline const char *cplatform_secret_bytes(const struct cplatform_secret_call *call) { return call->secret; }
 static inline const char *cplatform_secret_message(const struct cplatform_secret_call *call) { return call->message; }
 
-// Wipes a call and gives it back.
+// Wipes and frees a call.
 static inline void cplatform_secret_call_free(struct cplatform_secret_call *call) {
   if (!call) return;
   cplatform_wipe(call, sizeof *call);
@@ -172,7 +172,7 @@ static inline void cplatform_secret_call_free(struct cplatform_secret_call *call
   free(call);
 }
 
-// Keeps what GLib says and frees it.
+// Stores the message of a GLib error and frees the error.
 static inline void cplatform_secret_take_error(
     struct cplatform_secret_call *call, struct cplatform_g_error *error, enum cplatform_secret_result result) {
   call->result = result;
@@ -201,9 +201,9 @@ static inline void cplatform_secret_perform(
   struct cplatform_g_error *error = 0;
   switch (call->action) {
     case CPLATFORM_SECRET_STORE: {
-      // Text, because stores show and keep text best.
+      // Hexadecimal text, because stores support text best.
       void *value = library->value_new(call->secret, (ssize_t)call->secret_count, "text/plain");
-      // No collection is named: the default one of the user.
+      // Without a name, the default collection of the user is used.
       int is_stored = library->store(schema, attributes, 0, call->label, value, call->cancellable, &error);
       library->value_unref(value);
       if (is_stored && !error) {
@@ -218,7 +218,7 @@ static inline void cplatform_secret_perform(
       if (value) {
         size_t count = 0;
         const char *bytes = library->value_get(value, &count);
-        // One that is too long is none of ours: it stays away, and its length tells.
+        // A secret that is too long is not from this program. It is not copied, and its length reports the error.
         if (bytes && count < sizeof call->secret) memcpy(call->secret, bytes, count);
         call->secret_count = count;
         library->value_unref(value);  // which wipes it
@@ -263,7 +263,7 @@ static inline void *cplatform_secret_thread(void *argument) {
   struct cplatform_g_error *error = 0;
   void *bus = call->library.bus_get(2 /* G_BUS_TYPE_SESSION */, call->cancellable, &error);
   if (bus) {
-    // GLib ends a process whose session ends, unless it is told not to.
+    // By default GLib ends a process whose session ends.
     call->library.set_exit_on_close(bus, 0);
     cplatform_secret_mark(call, &call->is_connected);
     const struct cplatform_secret_schema schema = {
@@ -289,7 +289,7 @@ static inline void *cplatform_secret_thread(void *argument) {
   return 0;
 }
 
-// Waits, with the mutex held, until one of two flags is set. 0 when the time is over.
+// Waits, with the mutex held, until one of two flags is set. Returns 0 after the timeout.
 static inline int cplatform_secret_wait(
     struct cplatform_secret_call *call, const int *flag, const int *other, int seconds) {
   struct timespec end;
@@ -316,7 +316,7 @@ static inline enum cplatform_secret_result cplatform_secret_run(
   pthread_cond_init(&call->changed, &attributes);
   pthread_condattr_destroy(&attributes);
 
-  // The threads of GLib inherit that signals are not for them, and the handler of SIGPIPE is put back below.
+  // The threads of GLib inherit the blocked signals. The handler of SIGPIPE is restored below.
   struct sigaction pipe_action;
   sigaction(SIGPIPE, 0, &pipe_action);
   sigset_t all, before;
@@ -334,7 +334,7 @@ static inline enum cplatform_secret_result cplatform_secret_run(
   int in_time = cplatform_secret_wait(call, &call->is_connected, &call->is_finished, bus_seconds) &&
                 cplatform_secret_wait(call, &call->is_finished, &call->is_finished, store_seconds);
   if (!in_time) {
-    // Outside the mutex: who is cancelled may want it.
+    // Outside the mutex, because the cancelled call may need it.
     pthread_mutex_unlock(&call->mutex);
     call->library.cancel(call->cancellable);
     pthread_mutex_lock(&call->mutex);

@@ -1,8 +1,9 @@
-// Blocks of memory that SQLite takes and gives back again and again.
+// Blocks of memory that SQLite allocates and frees repeatedly.
 //
-// A statement that fires triggers notes the pages that it changes in a journal of its own. SQLite keeps that in memory in
-// blocks of 1,024 bytes: some fifty for one edited record, taken one by one and given back together at its end. The C
-// library keeps only a few of a size at hand and cuts the others anew each time. So each thread keeps them here.
+// A statement that fires triggers notes the changed pages in a statement journal. SQLite stores the journal in memory
+// in blocks of 1,024 bytes: about fifty for one edited record, allocated one by one and freed together at its end. The
+// C library caches only a few blocks of a size and splits larger ones for the rest each time. Each thread therefore
+// caches the blocks here.
 #ifndef CSQLCIPHER_BLOCKS_H
 #define CSQLCIPHER_BLOCKS_H
 
@@ -15,8 +16,8 @@ typedef struct csqlcipher_block {
   struct csqlcipher_block *next;
 } csqlcipher_block;
 
-// What SQLite would use, what it says of the size of such a block, and what tells of a thread's end. Each has a value
-// because Swift, which compiles this header, leaves variables without one undefined.
+// The default allocator of SQLite, the block size that it reports, and the key that detects the end of a thread. Each
+// variable has an initial value, because Swift, which compiles this header, leaves variables without one undefined.
 static sqlite3_mem_methods csqlcipher_system_memory = {0};
 static int csqlcipher_reported_size = 0;
 static pthread_key_t csqlcipher_thread_end = 0;
@@ -57,7 +58,7 @@ static inline void csqlcipher_free_spares(void *thread) {
   csqlcipher_spares.count = 0;
 }
 
-// Must run before sqlite3_initialize, and once. Where it cannot be, SQLite uses the C library as it is.
+// Must run once, before sqlite3_initialize. If it fails, SQLite uses the C library directly.
 static inline int csqlcipher_keep_spare_blocks(void) {
   int result = sqlite3_config(SQLITE_CONFIG_GETMALLOC, &csqlcipher_system_memory);
   if (result != SQLITE_OK) return result;

@@ -1,5 +1,5 @@
-// SQLCipher for Swift: the library's own header with the key functions switched on, and inline forms of what
-// Swift cannot call: functions with a variable number of arguments and macros that are casts.
+// SQLCipher for Swift: the library's header with the key functions enabled. It also has inline wrappers for functions
+// with a variable number of arguments and for macros that are casts, which Swift cannot call.
 #ifndef CSQLCIPHER_H
 #define CSQLCIPHER_H
 
@@ -9,13 +9,13 @@
 #include <sqlcipher/sqlite3.h>
 #include <string.h>
 
-// Must run before sqlite3_initialize. Memory statistics take a lock that all threads share; without them
-// readers on several cores do not wait for each other.
+// Must run before sqlite3_initialize. Disables memory statistics, which need a lock that all threads share. Without
+// them, readers on several cores do not wait for each other.
 static inline int csqlcipher_disable_memory_statistics(void) {
   return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-// Double-quoted words are identifiers only, never strings by accident.
+// Double-quoted words are only identifiers, never strings.
 static inline int csqlcipher_disable_double_quoted_strings(sqlite3 *database) {
   int result = sqlite3_db_config(database, SQLITE_DBCONFIG_DQS_DML, 0, (int *)0);
   return result != SQLITE_OK ? result : sqlite3_db_config(database, SQLITE_DBCONFIG_DQS_DDL, 0, (int *)0);
@@ -26,7 +26,7 @@ static inline int csqlcipher_enable_defensive(sqlite3 *database) {
   return sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
 }
 
-// The last connection to a file that is to stay as it is leaves its write-ahead log alone.
+// The last connection to a file that must stay unchanged keeps its write-ahead log.
 static inline int csqlcipher_disable_checkpoint_on_close(sqlite3 *database) {
   return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
@@ -37,14 +37,14 @@ static inline void csqlcipher_return_context(sqlite3_context *context, int count
   sqlite3_result_text(context, *word ? (const char *)*word : "", -1, SQLITE_STATIC);
 }
 
-// Makes char() without arguments return a word of this connection. SQLite's own returns the empty text, as it does when
-// there is no word, so that a trigger that asks for it works on every connection.
+// Makes char() without arguments return a word of this connection. Without a word it returns the empty text, like
+// SQLite's own function. A trigger that calls it therefore works on every connection.
 static inline int csqlcipher_install_context(sqlite3 *database, const unsigned char **word) {
   return sqlite3_create_function_v2(
       database, "char", 0, SQLITE_UTF8 | SQLITE_INNOCUOUS, word, csqlcipher_return_context, 0, 0, 0);
 }
 
-// Whether a column of the present rows of two statements has the same type and the same bytes.
+// Returns whether a column of the current rows of two statements has the same type and bytes.
 static inline int csqlcipher_same_value(sqlite3_stmt *one, sqlite3_stmt *other, int column) {
   int type = sqlite3_column_type(one, column);
   if (type != sqlite3_column_type(other, column)) return 0;
@@ -59,12 +59,12 @@ static inline int csqlcipher_same_value(sqlite3_stmt *one, sqlite3_stmt *other, 
   return count == sqlite3_column_bytes(other, column) && (count == 0 || memcmp(mine, theirs, (size_t)count) == 0);
 }
 
-// Binds text that SQLite copies at once.
+// Binds text, which SQLite copies.
 static inline int csqlcipher_bind_text(sqlite3_stmt *statement, int index, const char *text, int length) {
   return sqlite3_bind_text(statement, index, text, length, SQLITE_TRANSIENT);
 }
 
-// Binds bytes that SQLite copies at once. Zero bytes are an empty blob, not NULL.
+// Binds bytes, which SQLite copies. Zero bytes are an empty blob, not NULL.
 static inline int csqlcipher_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int length) {
   return length == 0 ? sqlite3_bind_zeroblob(statement, index, 0)
                      : sqlite3_bind_blob(statement, index, bytes, length, SQLITE_TRANSIENT);

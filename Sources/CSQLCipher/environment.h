@@ -1,8 +1,8 @@
 // A clock and a random source of a connection, in place of those of the process.
 //
 // SQLite reads the time of `strftime('now')`, `unixepoch()` and CURRENT_TIMESTAMP from the VFS of the connection. A VFS
-// that copies the default one and replaces its clock therefore gives a connection a time of its own, also in triggers
-// and column defaults. `random()` and `randomblob()` share one generator per process, so they are replaced as functions.
+// that copies the default one and replaces its clock therefore gives a connection a separate time, also in triggers and
+// column defaults. `random()` and `randomblob()` share one generator per process, so they are replaced as functions.
 #ifndef CSQLCIPHER_ENVIRONMENT_H
 #define CSQLCIPHER_ENVIRONMENT_H
 
@@ -40,8 +40,8 @@ static inline int csqlcipher_clock_days(sqlite3_vfs *vfs, double *time) {
   return result;
 }
 
-// Registers a VFS with a clock. Returns NULL without memory or without a default VFS. The name of the VFS is unique
-// while it is registered, because it contains the address of the clock. Must run after sqlite3_initialize.
+// Registers a VFS with a clock. Returns NULL if memory is exhausted or no default VFS exists. The name of the VFS is
+// unique while it is registered, because it contains the address of the clock. Must run after sqlite3_initialize.
 static inline csqlcipher_clock *csqlcipher_register_clock(csqlcipher_time_function time, void *context) {
   const sqlite3_vfs *standard = sqlite3_vfs_find(0);
   csqlcipher_clock *clock = (csqlcipher_clock *)calloc(1, sizeof *clock);
@@ -66,13 +66,13 @@ static inline csqlcipher_clock *csqlcipher_register_clock(csqlcipher_time_functi
 
 static inline const char *csqlcipher_clock_name(const csqlcipher_clock *clock) { return clock->name; }
 
-// No connection of the VFS may be open any more.
+// All connections of the VFS must be closed.
 static inline void csqlcipher_unregister_clock(csqlcipher_clock *clock) {
   sqlite3_vfs_unregister(&clock->vfs);
   free(clock);
 }
 
-// The random source of a connection, as the functions of the connection use it.
+// The random source that the functions of a connection use.
 typedef struct csqlcipher_random {
   csqlcipher_random_function fill;
   void *context;
@@ -83,7 +83,7 @@ static inline void csqlcipher_return_random(sqlite3_context *context, int count,
   const csqlcipher_random *source = (const csqlcipher_random *)sqlite3_user_data(context);
   sqlite3_int64 number = 0;
   source->fill(source->context, &number, sizeof number);
-  // As SQLite's own function: abs() of the smallest integer would overflow.
+  // Like SQLite's own function, because abs() of the smallest integer would overflow.
   if (number == INT64_MIN) number = INT64_MIN + 1;
   sqlite3_result_int64(context, number);
 }
@@ -106,8 +106,8 @@ static inline void csqlcipher_return_random_blob(sqlite3_context *context, int c
   sqlite3_result_blob64(context, bytes, (sqlite3_uint64)length, sqlite3_free);
 }
 
-// Replaces random() and randomblob() of one connection, also in triggers and column defaults. `source` must live as long
-// as the connection.
+// Replaces random() and randomblob() of one connection, also in triggers and column defaults. `source` must live as
+// long as the connection.
 static inline int csqlcipher_install_random(sqlite3 *database, csqlcipher_random *source) {
   int flags = SQLITE_UTF8 | SQLITE_INNOCUOUS;
   int result = sqlite3_create_function_v2(database, "random", 0, flags, source, csqlcipher_return_random, 0, 0, 0);

@@ -24,7 +24,7 @@ enum Command {
       finish(error.exitCode, Output(descriptor: STDERR_FILENO), message: error.text(for: terminal))
     }
     // A core dump of this process would hold keys and records.
-    if !forbidCoreDumps() { context.hint("core dumps could not be switched off for this process") }
+    if !forbidCoreDumps() { context.hint("cannot disable core dumps for this process") }
     do {
       try run(context)
       try context.finish()
@@ -51,7 +51,7 @@ enum Command {
     case .run: break
     }
     guard let command = FieldVaultProgram.commands[context.arguments.command] else {
-      throw context.arguments.mistake("this command does nothing by itself; see its help")
+      throw context.arguments.mistake("a subcommand is required; see the help of this command")
     }
     try command.run(context)
   }

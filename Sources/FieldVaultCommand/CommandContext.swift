@@ -51,8 +51,8 @@ final class CommandContext {
     guard FileSystem.isFolder(word) else {
       let names = shippedSchemas.map(\.name)
       throw VaultError(
-        .noSuchEntity, "'\(word)' is neither a schema that ships (\(names.joined(separator: ", "))) nor a folder",
-        hint: "give the path of a folder with NNNN_name.sql files", name: word, candidates: names)
+        .noSuchEntity, "'\(word)' is neither a shipped schema (\(names.joined(separator: ", "))) nor a folder",
+        hint: "give the path of a folder that contains NNNN_name.sql files", name: word, candidates: names)
     }
     let folder = FileSystem.absolute(word)
     let schema = try Schema.loadOwn(folder: folder)
@@ -63,7 +63,7 @@ final class CommandContext {
   func vaultPath() throws -> String {
     if let path = arguments.value("vault") ?? Terminal.variable("FIELDVAULT_VAULT"), !path.isEmpty { return path }
     throw arguments.mistake(
-      "no vault is named", hint: "give --vault PATH, or set FIELDVAULT_VAULT")
+      "no vault given", hint: "use --vault PATH or set FIELDVAULT_VAULT")
   }
 
   /// Opens the vault.
@@ -87,25 +87,25 @@ final class CommandContext {
   private weak var opened: Vault?
 
   /// Closes a vault that a cancelled task of sync still uses at the end of the command, and waits a moment for it.
-  /// Otherwise the process would end and leave the write-ahead log behind.
+  /// Otherwise the write-ahead log would remain after the process ends.
   func closeVault() {
     opened?.close()
     for _ in 0..<1000 where Connection.openCount > 0 { usleep(2000) }
   }
 
-  /// FIELDVAULT_PAGE_CACHE says how many MiB each connection keeps of the pages that it has decrypted.
+  /// The value of FIELDVAULT_PAGE_CACHE: the MiB of decrypted pages that each connection keeps.
   private func configuration() throws -> Configuration {
     var configuration = Configuration()
     guard let text = Terminal.variable("FIELDVAULT_PAGE_CACHE"), !text.isEmpty else { return configuration }
     guard let size = Int(text), (1...65_536).contains(size) else {
-      throw arguments.mistake("FIELDVAULT_PAGE_CACHE is a whole number of MiB, 1 to 65536")
+      throw arguments.mistake("FIELDVAULT_PAGE_CACHE must be a whole number of MiB from 1 to 65536")
     }
     configuration.pageCacheBytes = size << 20
     configuration.writerPageCacheBytes = configuration.pageCacheBytes
     return configuration
   }
 
-  /// Tells the user when the page cache was too small for the work of a connection.
+  /// Prints a hint if the page cache was too small for the work of a connection.
   func adviseOnCache(_ connection: Connection) throws {
     guard let advice = try connection.cacheUse().advice else { return }
     hint(advice + " (FIELDVAULT_PAGE_CACHE=MiB)")
@@ -127,8 +127,8 @@ final class CommandContext {
   func newSecret() throws -> UnlockSecret {
     if arguments.flag("system") {
       throw arguments.mistake(
-        "a new vault has no slot that the system could open", about: "system",
-        hint: "make it with a passphrase or a key file, then: fieldvault key add system")
+        "a new vault has no system slot", about: "system",
+        hint: "create it with a passphrase or a key file, then run: fieldvault key add system")
     }
     return try namedSecret()
       ?? .passphrase(try SecretSource.terminal(prompt: "New passphrase: ").readPassphrase(isNew: true))

@@ -11,15 +11,15 @@ import VaultStore
 #endif
 
 extension CommandContext {
-  /// Whether a user can read a question at the terminal and answer it.
+  /// Whether a user can read a question at the terminal and confirm it.
   var canAsk: Bool { messages.terminal.isTerminal && isatty(STDIN_FILENO) == 1 }
 
   /// Asks a question. Every input except yes means no.
   func confirms(_ question: String) throws -> Bool {
     try messages.write("\(question) [y/N] ")
     try messages.flush()
-    let answer = readLine()?.lowercased() ?? ""
-    return answer == "y" || answer == "yes"
+    let input = readLine()?.lowercased() ?? ""
+    return input == "y" || input == "yes"
   }
 }
 

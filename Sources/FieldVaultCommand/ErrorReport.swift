@@ -45,10 +45,10 @@ struct ErrorReport {
     case let error as RouteFileRefused:
       self.init(
         exitCode: .refused, lines: error.problems.map { "\(error.path): \($0)" },
-        hint: "mend the file; nothing was changed")
+        hint: "correct the file; nothing was changed")
     case let error as RemoteFailure:
       self.init(
-        exitCode: Self.exitCode(of: error.answer), message: error.message,
+        exitCode: Self.exitCode(of: error.responseClass), message: error.message,
         hint: error.remedy.hint.isEmpty ? nil : error.remedy.hint)
     case let error as TransportFailure:
       self.init(RemoteFailure(error))
@@ -125,8 +125,8 @@ struct ErrorReport {
     }
   }
 
-  private static func exitCode(of answer: ResponseClass) -> ExitCode {
-    switch answer {
+  private static func exitCode(of responseClass: ResponseClass) -> ExitCode {
+    switch responseClass {
     case .unreachable, .later, .attempt: .offline
     case .pauseCredentials: .credentials
     case .cancelled: .interrupted
@@ -135,14 +135,14 @@ struct ErrorReport {
   }
 
   private static func summary(of result: ImportResult) -> [String] {
-    var lines = ["nothing was imported: \(countText(result.problemCount)) rows cannot be taken"]
-    if result.problemCount == 1 { lines = ["nothing was imported: one row cannot be taken"] }
+    var lines = ["nothing was imported: \(countText(result.problemCount)) rows are invalid"]
+    if result.problemCount == 1 { lines = ["nothing was imported: one row is invalid"] }
     lines += result.problems.prefix(10).map { "  " + ImportCommand.line(for: $0) }
     if result.problemCount > 10 { lines.append("  and \(countText(result.problemCount - 10)) more") }
     return lines
   }
 
   private static func advice(for result: ImportResult) -> String {
-    "correct the file, or leave such rows out with --skip-invalid"
+    "correct the file, or skip invalid rows with --skip-invalid"
   }
 }

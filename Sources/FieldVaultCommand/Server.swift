@@ -57,9 +57,9 @@ struct Server: Sendable {
       }
     } catch let failure as RemoteFailure {
       throw RemoteFailure(
-        failure.answer, message: "\(failure.message); the server was not set",
-        remedy: failure.answer == .pauseCredentials
-          ? failure.remedy : .advice("check the address, or set it unasked with --no-check"),
+        failure.responseClass, message: "\(failure.message); the server was not set",
+        remedy: failure.responseClass == .pauseCredentials
+          ? failure.remedy : .advice("check the address, or skip the check with --no-check"),
         problem: failure.problem, retryAfterSeconds: failure.retryAfterSeconds)
     }
   }

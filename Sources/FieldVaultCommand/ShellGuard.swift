@@ -10,7 +10,8 @@ import CPlatform
 
 /// The extension that holds the sqlcipher shell to the rules for statements: the product `FieldVaultShellGuard`.
 ///
-/// It is looked for beside the program and nowhere that an environment variable could name, because the shell runs its code.
+/// The extension is searched for beside the program, never at a path from an environment variable, because the shell
+/// runs its code.
 enum ShellGuard {
   static let entryPoint = "fieldvault_shell_guard_init"
 
@@ -36,7 +37,7 @@ enum ShellGuard {
       throw ShellError(
         exitCode: .failed,
         message:
-          "the extension that guards the vault in the sqlcipher shell is missing: \(places.joined(separator: " or "))",
+          "the guard extension for the sqlcipher shell is missing: \(places.joined(separator: " or "))",
         hint: "build it with 'swift build -c release --product FieldVaultShellGuard' and copy it there")
     }
     return place
@@ -57,7 +58,7 @@ enum ShellGuard {
     return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
   }
 
-  /// A path between the double quotes of a command of the shell, which reads octal numbers there.
+  /// A path for the double quotes of a shell command, which reads octal escapes.
   private static func quoted(_ path: String) -> String {
     path.utf8.reduce(into: "") { text, byte in
       if byte > 0x20, byte < 0x7f, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {

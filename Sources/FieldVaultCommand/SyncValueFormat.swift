@@ -41,7 +41,7 @@ extension JSONWriter {
 }
 
 extension SyncValue {
-  /// For a cell of a table.
+  /// The value as a cell of a table.
   var cell: String {
     switch self {
     case .null: ""

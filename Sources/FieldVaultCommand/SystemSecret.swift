@@ -18,8 +18,8 @@ extension CommandContext {
     return secret
   }
 
-  /// Removes the secrets of removed slots from the system's store. A missing store is no failure, because the slots
-  /// are removed already.
+  /// Removes the secrets of removed slots from the system's store. A missing store is not a failure, because the slots
+  /// are already removed.
   func forgetSystemSecrets(of slots: [KeySlot], _ vault: Vault) throws {
     for slot in slots where slot.kind == .system {
       do {

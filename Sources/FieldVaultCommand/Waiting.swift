@@ -34,7 +34,7 @@ enum Waiting {
     }
   }
 
-  /// Runs short work that tells nothing.
+  /// Runs short work without progress.
   static func run<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) throws -> Value {
     try run(isStoppable: false, taking: { (_: Never) in }) { _ in try await work() }
   }

@@ -12,7 +12,7 @@ enum BackupCommand {
       try context.output.line(file)
       context.note("\(summary.accounts) accounts, \(summary.files) files, \(summary.bytes) bytes")
       if summary.missing > 0 {
-        context.line("\(summary.missing) files are missing on the server and not in the backup")
+        context.line("\(summary.missing) files are missing on the server and therefore not in the backup")
       }
       return
     }
@@ -37,9 +37,9 @@ enum RestoreCommand {
     guard context.isJSON else {
       try context.output.line(data)
       context.note(
-        "\(summary.accounts) accounts and \(summary.files) files; devices compare all records at their next sync")
+        "\(summary.accounts) accounts and \(summary.files) files; devices compare all records at the next sync")
       if summary.missing > 0 {
-        context.line("\(summary.missing) files are missing; devices that have them send them again")
+        context.line("\(summary.missing) files are missing; devices that have them upload them again")
       }
       return
     }
@@ -88,7 +88,7 @@ enum EpochNewCommand {
     defer { directory.close() }
     let accounts = try await folder.startEpochs(directory, shipped: Schema.shipped)
     guard context.isJSON else {
-      return context.note("\(accounts) accounts are in a new epoch; devices compare all records at their next sync")
+      return context.note("new epoch for \(accounts) accounts; devices compare all records at their next sync")
     }
     try context.writeJSON { json in
       json.beginObject()

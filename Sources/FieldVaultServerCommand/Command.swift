@@ -28,7 +28,7 @@ enum Command {
       exit(error.exitCode.rawValue)
     }
     // A core dump of this process would hold keys and records.
-    if !forbidCoreDumps() { context.note("core dumps could not be switched off for this process") }
+    if !forbidCoreDumps() { context.note("cannot disable core dumps for this process") }
     do {
       try await run(context)
       try context.output.flush()
@@ -66,7 +66,7 @@ enum Command {
       let shell = try context.arguments.value("SHELL", as: Shell.self) ?? .bash
       try context.output.write(program.completions(for: shell).utf8)
     case "version": try VersionCommand.run(context)
-    default: throw context.arguments.mistake("this command does nothing by itself; see its help")
+    default: throw context.arguments.mistake("a subcommand is required; see the help of this command")
     }
   }
 }

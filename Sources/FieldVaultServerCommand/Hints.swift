@@ -5,17 +5,17 @@ extension ServerRemedy {
   var hint: String {
     switch self {
     case .advice(let text): text
-    case .addFirstUser(let folder): "fieldvault-server user add NAME --data \(folder) makes it"
-    case .restoreBackup: "fieldvault-server restore FILE --data NEW_DIR makes the folder anew from a backup"
+    case .addFirstUser(let folder): "to create it: fieldvault-server user add NAME --data \(folder)"
+    case .restoreBackup: "restore the folder from a backup: fieldvault-server restore FILE --data NEW_DIR"
     case .putFileBackOrRestoreBackup:
-      "put the file back, or make the whole folder anew from a backup: fieldvault-server restore FILE --data NEW_DIR"
-    case .putKeyBackOrNameCopy: "put the file back, or name a copy of it: --key-file FILE"
-    case .nameKeyFile: "name the key file that it was made with: --key-file FILE"
-    case .nameKeyFileOfBackup: "name it: --key-file FILE"
-    case .leaveOutSchema: "leave it out of --schema, or give the new one another name"
-    case .showTokens: "fieldvault-server token list shows them"
-    case .showUsers: "fieldvault-server user list shows them"
-    case .addToken(let user): "fieldvault-server token add \(user) makes another token for the user"
+      "put the file back, or restore the folder from a backup: fieldvault-server restore FILE --data NEW_DIR"
+    case .putKeyBackOrNameCopy: "put the file back, or use a copy of it: --key-file FILE"
+    case .nameKeyFile: "use the key file that it was created with: --key-file FILE"
+    case .nameKeyFileOfBackup: "add --key-file FILE"
+    case .leaveOutSchema: "remove it from --schema, or rename the new schema"
+    case .showTokens: "to list tokens: fieldvault-server token list"
+    case .showUsers: "to list users: fieldvault-server user list"
+    case .addToken(let user): "to add another token: fieldvault-server token add \(user)"
     }
   }
 }

@@ -32,9 +32,9 @@ enum ServeCommand {
     do {
       guard let identity = try identity(context.arguments) else { return }
       try server.replace(identity)
-      context.note("the certificate was read again")
+      context.note("reloaded the certificate")
     } catch {
-      context.note("the certificate was not replaced: \(error)")
+      context.note("cannot reload the certificate: \(error)")
     }
   }
 
@@ -75,7 +75,7 @@ enum ServeCommand {
     while url.hasSuffix("/") { url.removeLast() }
     let isPlain = url.unicodeScalars.allSatisfy { $0.isASCII && $0.value > 0x20 && $0.value < 0x7F }
     guard isPlain, url.hasPrefix("https://") || url.hasPrefix("http://"), url.split(separator: "/").count > 1 else {
-      throw arguments.mistake("--public-url begins with https:// or http://")
+      throw arguments.mistake("--public-url must begin with https:// or http://")
     }
     return url
   }
@@ -86,7 +86,7 @@ enum ServeCommand {
     case (nil, nil, nil):
       let others = ["s3-region", "s3-address-seconds", "s3-type"]
       if let other = others.first(where: { !arguments.values($0).isEmpty }) {
-        throw arguments.mistake("--\(other) is for an object store, which --s3-endpoint names")
+        throw arguments.mistake("--\(other) requires an object store: --s3-endpoint")
       }
       return nil
     case (let endpoint?, let bucket?, let file?):
@@ -94,13 +94,13 @@ enum ServeCommand {
         endpoint: endpoint, bucket: bucket, region: arguments.value("s3-region") ?? "us-east-1",
         credentials: ObjectStoreCredentials(file: file),
         addressSeconds: arguments.integer("s3-address-seconds", in: 1...604_800) ?? ObjectStore.usualAddressSeconds)
-    default: throw arguments.mistake("--s3-endpoint, --s3-bucket and --s3-credentials are given together")
+    default: throw arguments.mistake("--s3-endpoint, --s3-bucket and --s3-credentials must be given together")
     }
   }
 
   private static func contentTypes(_ types: [String], _ arguments: ParsedArguments) throws -> ContentTypes {
     for type in types where !ContentTypes.isType(type.hasSuffix("/*") ? type.dropLast() + "x" : type) {
-      throw arguments.mistake("--s3-type is a media type such as image/jpeg, or image/*")
+      throw arguments.mistake("--s3-type takes a media type such as image/jpeg, or image/*")
     }
     return ContentTypes(types)
   }
@@ -109,7 +109,7 @@ enum ServeCommand {
     switch (arguments.value("tls-cert"), arguments.value("tls-key")) {
     case (nil, nil): return nil
     case (let certificate?, let key?): return try TLSIdentity(certificateFile: certificate, keyFile: key)
-    default: throw arguments.mistake("--tls-cert and --tls-key are given together")
+    default: throw arguments.mistake("--tls-cert and --tls-key must be given together")
     }
   }
 
@@ -123,8 +123,8 @@ enum ServeCommand {
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), isFolder else {
       let names = Schema.shipped.map(\.name).joined(separator: ", ")
       throw ServerError(
-        .noData, "'\(word)' is neither a schema that ships (\(names)) nor a folder",
-        hint: "give the path of a folder with NNNN_name.sql files")
+        .noData, "'\(word)' is neither a shipped schema (\(names)) nor a folder",
+        hint: "give the path of a folder that contains NNNN_name.sql files")
     }
     let path = url.path.count > 1 && url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
     let schema = try Schema.loadOwn(folder: path)

@@ -18,7 +18,7 @@ enum TokenAddCommand {
       to: user, role: context.role, label: context.arguments.value("label"), expires: try context.expiry())
     guard context.isJSON else {
       try context.output.line(token)
-      context.note("token \(id) of \(escaped(user)) is shown once")
+      context.note("token \(id) of \(escaped(user)), shown only once")
       return
     }
     try context.writeJSON { json in
@@ -57,7 +57,7 @@ enum TokenListCommand {
   }
 
   private static func writeTable(_ tokens: [ListedToken], _ context: CommandContext) throws {
-    if tokens.isEmpty { return context.note("there is no token yet") }
+    if tokens.isEmpty { return context.note("no tokens") }
     var table = TextTable(["id", "user", "role", "label", "added", "expires", "revoked"])
     for token in tokens {
       table.add([
@@ -72,13 +72,13 @@ enum TokenListCommand {
 enum TokenRevokeCommand {
   static func run(_ context: CommandContext) throws {
     guard let id = Int64(try context.arguments.required("ID")) else {
-      throw context.arguments.mistake("ID is the number of a token; 'token list' shows it")
+      throw context.arguments.mistake("ID must be the number of a token from 'token list'")
     }
     let directory = try ServerDirectory(in: try context.folder(isCreating: false))
     defer { directory.close() }
     let isNew = try directory.revokeToken(id)
     guard context.isJSON else {
-      return context.note(isNew ? "the token is not valid any more" : "the token was revoked already")
+      return context.note(isNew ? "revoked the token" : "the token was already revoked")
     }
     try context.writeJSON { json in
       json.beginObject()
@@ -98,7 +98,7 @@ extension CommandContext {
     let time = text.utf8.count == 10 ? "\(text)T00:00:00.000Z" : text
     guard let milliseconds = WireTime.milliseconds(time) else {
       throw arguments.mistake(
-        "--expires is a date such as 2027-01-31, or a time in UTC such as 2027-01-31T06:00:00.000Z")
+        "--expires takes a date such as 2027-01-31, or a time in UTC such as 2027-01-31T06:00:00.000Z")
     }
     return Date(timeIntervalSince1970: Double(milliseconds) / 1000)
   }

@@ -11,7 +11,7 @@ enum UserAddCommand {
       name, account: context.arguments.value("account"), role: context.role, expires: try context.expiry())
     guard context.isJSON else {
       try context.output.line(token)
-      context.note("this token of \(escaped(name)) is shown once; the account is \(escaped(account))")
+      context.note("token of \(escaped(name)), shown only once; account: \(escaped(account))")
       return
     }
     try context.writeJSON { json in
@@ -45,7 +45,7 @@ enum UserListCommand {
   }
 
   private static func writeTable(_ users: [ListedUser], _ context: CommandContext) throws {
-    if users.isEmpty { return context.note("there is no user yet") }
+    if users.isEmpty { return context.note("no users") }
     var table = TextTable(["name", "account", "added", "revoked"])
     for user in users { table.add([user.name, user.account, user.createdAt, user.revokedAt ?? ""]) }
     try context.output.write(table.text(for: context.output.terminal))
@@ -59,7 +59,7 @@ enum UserRevokeCommand {
     defer { directory.close() }
     let count = try directory.revokeUser(name)
     guard context.isJSON else {
-      return context.note(count == 0 ? "the user has no valid token" : "the tokens of the user are not valid any more")
+      return context.note(count == 0 ? "the user has no valid tokens" : "revoked the tokens of the user")
     }
     try context.writeJSON { json in
       json.beginObject()

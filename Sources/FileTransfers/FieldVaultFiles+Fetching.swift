@@ -4,8 +4,8 @@ import HTTPClient
 
 /// Fetching.
 extension FieldVaultFiles {
-  /// By `GET` with a range, from the server or an address that it names. Whether it is the right file is the vault's to find
-  /// out: it has the key.
+  /// Downloads by `GET` with a range, from the server or an address that it sends. The vault verifies the file, because
+  /// it has the key.
   public func fetch(
     _ name: FileName, into part: String, _ sealing: ContentSealing,
     progress: @escaping @Sendable (Int64, Int64?) -> Void
@@ -59,7 +59,7 @@ extension FieldVaultFiles {
     do throws(TransportFailure) { return try await way() } catch { throw .transport(error) }
   }
 
-  /// Whether the server keeps a file encrypted, as its first bytes tell.
+  /// Returns whether the server stores a file encrypted, judged by its first bytes.
   private func isSealed(_ source: HTTPRequest) async throws(DownloadProblem) -> Bool {
     var request = source
     request.headers += [("Accept-Encoding", "identity"), ("Range", "bytes=0-\(SealedFileBeginning.byteCount - 1)")]
@@ -69,19 +69,19 @@ extension FieldVaultFiles {
       // A server without ranges sends all of it.
       return { bytes in first.withLock { $0 += bytes.prefix(max(0, SealedFileBeginning.byteCount - $0.count)) } }
     }
-    let answer: HTTPResponse
+    let response: HTTPResponse
     do throws(TransportFailure) {
-      answer = try await transport.send(request)
+      response = try await transport.send(request)
     } catch {
       throw .transport(error)
     }
-    if let failure = FileDownload.stranger(answer) { throw .transport(failure) }
+    if let failure = FileDownload.stranger(response) { throw .transport(failure) }
     // No range exists in an empty file, and no encrypted file is empty.
-    if [200, 206, 416].contains(answer.status) { return SealedFileBeginning(first.withLock { $0 }) == .finished }
+    if [200, 206, 416].contains(response.status) { return SealedFileBeginning(first.withLock { $0 }) == .finished }
     var plan = DownloadPlan(bytes: 0, tag: nil)
     let refusal = DownloadPlan.Event.refused(
-      status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, length: nil)
-    guard case .stop(let problem) = plan.next(after: refusal) else { throw .refused(status: answer.status) }
+      status: response.status, retryAfterSeconds: response.retryAfterSeconds, length: nil)
+    guard case .stop(let problem) = plan.next(after: refusal) else { throw .refused(status: response.status) }
     throw problem
   }
 }

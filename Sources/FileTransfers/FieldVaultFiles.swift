@@ -2,14 +2,14 @@ import CipherSQL
 import SyncModel
 import HTTPClient
 
-/// The files of a FieldVault server, as `FileEndpoints.md` has them.
+/// The files of a FieldVault server, as specified in `FileEndpoints.md`.
 public struct FieldVaultFiles: FileRemote {
   let transport: HTTPTransport
   private let uploads: TusClient
   let downloads: FileDownload
   private let known = Locked<UploadProtocol?>(nil)
 
-  /// Files of the server of a transport.
+  /// Creates a client for the files of the server of a transport.
   public init(transport: HTTPTransport) {
     self.transport = transport
     uploads = TusClient(transport: transport, endpoint: Self.endpoint)
@@ -25,11 +25,11 @@ public struct FieldVaultFiles: FileRemote {
     if let way = known.withLock({ $0 }) { return way }
     var request = HTTPRequest(Self.endpoint, isAuthorized: false)
     request.method = "OPTIONS"
-    let answer = try await transport.send(request)
-    if let failure = FileDownload.stranger(answer) { throw failure }
-    let way = UploadProtocol(answer)
+    let response = try await transport.send(request)
+    if let failure = FileDownload.stranger(response) { throw failure }
+    let way = UploadProtocol(response)
     // A failed request is not remembered.
-    if (200..<500).contains(answer.status) { known.withLock { $0 = way } }
+    if (200..<500).contains(response.status) { known.withLock { $0 = way } }
     return way
   }
 
@@ -44,7 +44,7 @@ public struct FieldVaultFiles: FileRemote {
 
   // MARK: Sending
 
-  /// By tus, or to an address of an object store, as the server wants it.
+  /// Uploads by tus or to an address of an object store, as the server requires.
   public func send(
     _ file: UploadSource, _ name: FileName, address: String?, link: FileServerState,
     remember: @Sendable (String?) async throws -> Void, progress: @escaping @Sendable (Int64) async -> Void
@@ -111,9 +111,9 @@ public struct FieldVaultFiles: FileRemote {
   public func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName> {
     let request = MissingFilesRequest(files: files.map(\.text))
     do throws(RemoteFailure) {
-      let answer: MissingFilesResponse = try await transport.ask(
+      let response: MissingFilesResponse = try await transport.ask(
         HTTPRequest(Self.endpoint + "/missing", body: request.jsonBytes))
-      let names = Set(answer.missing)
+      let names = Set(response.missing)
       return Set(files.filter { names.contains($0.text) })
     } catch {
       if [404, 405].contains(error.problem?.status) { return [] }
@@ -125,10 +125,10 @@ public struct FieldVaultFiles: FileRemote {
   public func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsResponse.Held]? {
     let request = MissingFilesRequest(files: files.map(\.text))
     do throws(RemoteFailure) {
-      let answer: FileDigestsResponse = try await transport.ask(
+      let response: FileDigestsResponse = try await transport.ask(
         HTTPRequest(Self.endpoint + "/digests", body: request.jsonBytes))
       var held: [FileName: FileDigestsResponse.Held] = [:]
-      for file in files { held[file] = answer.files[file.text] }
+      for file in files { held[file] = response.files[file.text] }
       return held
     } catch {
       if [404, 405].contains(error.problem?.status) { return nil }

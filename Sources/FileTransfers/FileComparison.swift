@@ -1,13 +1,13 @@
 import SyncModel
 
-/// Whether the server holds the bytes that this device has. That it has something under the same name does not prove it: another
+/// Whether the server has the same bytes as this device. A file with the same name is not sufficient, because another
 /// member may have sent other bytes.
 public enum FileComparison: Equatable, Sendable {
   /// The same, with the SHA-256 of the server's file in hexadecimal digits.
   case same(sha256: String)
-  /// Nothing, or something else.
+  /// The server has no file, or a different one.
   case different
-  /// The server does not tell.
+  /// The server does not provide a digest.
   case unknown
 
   /// The number of files in one request. A server may have to read files that it never hashed.

@@ -1,12 +1,12 @@
 /// The progress of the transfer of an attachment.
 public struct FileProgress: Equatable, Sendable {
-  /// Which one.
+  /// The file of the attachment.
   public var name: FileName
   /// Whether it is an upload.
   public var isUpload: Bool
-  /// Bytes that are on the other side.
+  /// The number of transferred bytes.
   public var bytesDone: Int64
-  /// Bytes of all of it; nil where that is not known.
+  /// The total number of bytes; `nil` if unknown.
   public var byteCount: Int64?
 }
 

@@ -2,16 +2,16 @@ import HTTPClient
 import VaultStore
 import SyncModel
 
-/// The part of a server that keeps files.
+/// The part of a server that stores files.
 public protocol FileRemote: Sendable {
-  /// Whether the remote requires decrypted files, whatever the vault's setting is, because it processes images.
+  /// Whether the remote requires decrypted files, independent of the setting of the vault, because it processes images.
   var takesPlaintext: Bool { get }
 
   /// Uploads a file, and resumes an earlier attempt.
   /// - Parameters:
   ///   - address: the stored address of an upload that was begun, or `nil`.
   ///   - link: the facts that earlier files have shown about the server.
-  ///   - remember: stores the address durably before any byte is sent there.
+  ///   - remember: stores the address durably before any byte is sent to it.
   ///   - progress: called with the number of bytes that the server has. The next part is sent after it returns.
   func send(
     _ file: UploadSource, _ name: FileName, address: String?, link: FileServerState,
@@ -25,30 +25,30 @@ public protocol FileRemote: Sendable {
     progress: @escaping @Sendable (Int64, Int64?) -> Void
   ) async throws(DownloadProblem)
 
-  /// Which of some files the server does not have; at most `MissingFilesRequest.greatestCount` are asked for.
+  /// Returns the files that the server lacks, for at most `MissingFilesRequest.greatestCount` names.
   func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName>
 
-  /// Returns the digests of the server's files; `nil` from a server that does not support this. Takes at most
+  /// Returns the digests of the server's files; `nil` from a server that does not support this. Accepts at most
   /// `FileComparison.greatestCount` names.
   func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsResponse.Held]?
 }
 
 extension FileRemote {
-  /// Both forms are accepted.
+  /// `false`: both forms are accepted.
   public var takesPlaintext: Bool { false }
 
-  /// The server does not tell.
+  /// Returns `nil`: by default, the server does not provide digests.
   public func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsResponse.Held]? { nil }
 }
 
-/// Which file of which content.
+/// The name of a file: a content and a variant.
 public struct FileName: Hashable, Sendable {
   /// The uuid of the content, in lower case.
   public let contentUuid: String
-  /// The content or its small picture.
+  /// The full content or its thumbnail.
   public let variant: AttachmentVariant
 
-  /// A name from its parts.
+  /// Creates a name from its parts.
   public init(contentUuid: String, variant: AttachmentVariant) {
     (self.contentUuid, self.variant) = (contentUuid, variant)
   }
@@ -64,6 +64,6 @@ public struct FileServerState: Sendable {
   /// The size of the next part.
   public var chunk = ChunkSize()
 
-  /// Nothing is known yet.
+  /// Creates facts about an unknown server.
   public init() {}
 }

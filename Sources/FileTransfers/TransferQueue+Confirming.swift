@@ -15,7 +15,7 @@ extension TransferQueue {
       do throws(RemoteFailure) {
         try await confirm(batch)
       } catch {
-        return network.report(error.answer)
+        return network.report(error.responseClass)
       }
       last = end
     }

@@ -32,7 +32,7 @@ extension TransferQueue {
     return .goOn
   }
 
-  /// Reads and verifies the whole file, which takes time.
+  /// Reads and verifies the complete file, which is slow for large files.
   private func accept(_ transfer: FileTransfer) async throws -> Bool {
     let vault = vault
     return try await offload { try vault.acceptDownload(transfer) }
@@ -48,11 +48,11 @@ extension TransferQueue {
       try await store { try $0.downloadAbsent(transfer) }
       return .goOn
     case .credentials:
-      return try await interrupted(transfer, .stop(.pauseCredentials, "the server does not give files for this token"))
-    case .serverFailed(let status): return try await failed(transfer, "the server failed at it (status \(status))")
-    case .damaged: return try await failed(transfer, "what the server has is damaged")
-    case .notWritten: return try await waits(transfer, "it could not be written; look whether the disk has room")
-    case .refused(let status): return try await refused(transfer, "the server does not give it (status \(status))")
+      return try await interrupted(transfer, .stop(.pauseCredentials, "the server refused the token for downloads"))
+    case .serverFailed(let status): return try await failed(transfer, "the server failed (status \(status))")
+    case .damaged: return try await failed(transfer, "the file on the server is damaged")
+    case .notWritten: return try await waits(transfer, "the file could not be written; check the free disk space")
+    case .refused(let status): return try await refused(transfer, "the server refused the download (status \(status))")
     }
   }
 }

@@ -22,7 +22,7 @@ extension TransferQueue {
     } catch let error as SealedFileError {
       return try await refused(transfer, error.message)
     } catch let error as Descriptor.Failure {
-      return try await refused(transfer, "its file cannot be read: \(error.text)")
+      return try await refused(transfer, "the file cannot be read: \(error.text)")
     }
     let vault = vault
     let name = FileName(contentUuid: transfer.contentUuid, variant: transfer.variant)
@@ -64,19 +64,19 @@ extension TransferQueue {
     do throws(RemoteFailure) {
       comparison = try await compare(transfer, name)
     } catch {
-      if error.answer == .cancelled { throw CancellationError() }
-      return try await interrupted(transfer, .stop(error.answer, error.message))
+      if error.responseClass == .cancelled { throw CancellationError() }
+      return try await interrupted(transfer, .stop(error.responseClass, error.message))
     }
     switch comparison {
     case .same(let sha256): try await store { try $0.uploadCompleted(transfer, compared: sha256) }
     case .unknown where wasSent: try await store { try $0.uploadCompleted(transfer, compared: nil) }
     case .unknown:
       return try await refused(
-        transfer, "the server has a file under this name and does not tell whether it is this one")
+        transfer, "the server has a file with this name but does not provide its digest")
     case .different:
       // The stored address of the upload led to other bytes.
       try await store { try $0.note(address: nil, of: transfer) }
-      return try await failed(transfer, "the server holds other bytes under this name; the file stays on this device")
+      return try await failed(transfer, "the server has other content with this name; the file stays on this device")
     }
     report.sent += 1
     tell(.moved(progress))
@@ -123,22 +123,22 @@ extension TransferQueue {
     switch problem {
     case .transport(.cancelled): throw CancellationError()
     case .transport(.bodyFailed), .unreadable:
-      return try await refused(transfer, "its file cannot be read; verify the attachments")
+      return try await refused(transfer, "the file cannot be read; verify the attachments")
     case .transport(let failure): return try await interrupted(transfer, .stop(.unreachable, failure.message))
     case .storeNotReached: return try await interrupted(transfer, waiting: Self.storePause, .goOn)
     case .later(let seconds): return try await interrupted(transfer, waiting: max(seconds ?? 5, 1), .goOn)
     case .credentials:
-      return try await interrupted(transfer, .stop(.pauseCredentials, "the server does not take the token for files"))
-    case .tooLarge: return try await refused(transfer, "the server takes no file of this size")
-    case .notTaken(let what): return try await refused(transfer, "the server does not take it: \(what)")
+      return try await interrupted(transfer, .stop(.pauseCredentials, "the server does not accept the token for files"))
+    case .tooLarge: return try await refused(transfer, "the file exceeds the size limit of the server")
+    case .notTaken(let what): return try await refused(transfer, "the server refused the file: \(what)")
     case .storeRefused(let status, let code):
       let reason = code.map { ", \($0)" } ?? ""
-      return try await failed(transfer, "where the server keeps files it is not taken (status \(status)\(reason))")
-    case .noRoom: return try await refused(transfer, "the server has no room left for this account")
-    case .refused(let status): return try await refused(transfer, "the server does not take it (status \(status))")
-    case .serverFailed(let status): return try await failed(transfer, "the server failed at it (status \(status))")
-    case .noProgress: return try await failed(transfer, "the server keeps something else than was sent")
-    case .unexpected: return try await failed(transfer, "the server answers what was not asked")
+      return try await failed(transfer, "the object store refused the file (status \(status)\(reason))")
+    case .noRoom: return try await refused(transfer, "the storage quota of this account is exhausted")
+    case .refused(let status): return try await refused(transfer, "the server refused the file (status \(status))")
+    case .serverFailed(let status): return try await failed(transfer, "the server failed (status \(status))")
+    case .noProgress: return try await failed(transfer, "the server stored different content than was sent")
+    case .unexpected: return try await failed(transfer, "the response of the server does not fit the request")
     case .vaultFailed:
       return try await failed(transfer, "the vault could not be read or written; check the vault")
     }

@@ -7,7 +7,7 @@ package struct TransferQueue {
   let files: any FileRemote
   let network: any TransferNetwork
   let tell: @Sendable (FileEvent) -> Void
-  /// Returns when no round of sync is under way.
+  /// Returns when no sync round is running.
   let letDataGoFirst: @Sendable () async -> Void
   /// The purposes of the run.
   package var uploads = true
@@ -74,9 +74,9 @@ package struct TransferQueue {
         try await store { try $0.transferInterrupted(transfer) }
         throw error
       }
-      if case .stop(let answer, let message) = verdict {
-        network.report(answer)
-        report.obstacle = (answer, message)
+      if case .stop(let responseClass, let message) = verdict {
+        network.report(responseClass)
+        report.obstacle = (responseClass, message)
         return
       }
       if try await isEnough() { return }
@@ -131,7 +131,7 @@ package struct TransferQueue {
     return .goOn
   }
 
-  /// It is of no use to try it again soon.
+  /// Records a refused transfer. An early retry would fail again.
   mutating func refused(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
     let jitter = vault.environment.jitter()
     try await store { try $0.transferRefused(transfer, message, jitter: jitter) }
@@ -147,7 +147,7 @@ package struct FileReport {
   /// Files whose last attempt failed. They are retried automatically.
   package var failed = 0
   /// The reason why the run ended early.
-  package var obstacle: (answer: ResponseClass, message: String)?
+  package var obstacle: (responseClass: ResponseClass, message: String)?
 
   mutating func add(_ other: FileReport) {
     sent += other.sent

@@ -2,14 +2,14 @@ import HTTPClient
 
 /// A file to upload.
 public struct UploadSource: Sendable {
-  /// How long it is; nil when that is known at its end only.
+  /// The length of the file; `nil` if it is known only at the end.
   public var byteCount: Int64?
   /// Its media type. An encrypted file is `application/octet-stream`.
   public var contentType: String
   /// Reads bytes from an offset and returns their number; 0 at the end only.
   public var read: @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
 
-  /// A source.
+  /// Creates a source.
   public init(
     byteCount: Int64?, contentType: String = "application/octet-stream",
     read: @escaping @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
@@ -20,7 +20,7 @@ public struct UploadSource: Sendable {
 
 /// The result of an upload by any protocol.
 public struct UploadResult: Sendable {
-  /// Nil when the server has all of it.
+  /// The reason why the upload ended early; `nil` if the server has the complete file.
   public var problem: UploadProblem?
   /// The number of bytes that the server has, as far as it is known.
   public var offset: Int64
@@ -29,13 +29,13 @@ public struct UploadResult: Sendable {
   /// Whether the file was sent. `false` if the server had the content before, whose bytes are not verified.
   public var wasSent: Bool
 
-  /// A result.
+  /// Creates a result.
   public init(problem: UploadProblem?, offset: Int64, link: FileServerState, wasSent: Bool = true) {
     (self.problem, self.offset, self.link, self.wasSent) = (problem, offset, link, wasSent)
   }
 }
 
-/// Why an upload ends for now.
+/// The reason why an upload ends for now.
 public enum UploadProblem: Error, Equatable, Sendable {
   /// The server was not reached, or the connection was lost.
   case transport(TransportFailure)
@@ -47,7 +47,7 @@ public enum UploadProblem: Error, Equatable, Sendable {
   case serverFailed(status: Int)
   /// The server's object store refused the file at several addresses, with this error code.
   case storeRefused(status: Int, code: String?)
-  /// Again and again the server has something else than was sent.
+  /// The server repeatedly stored different content than was sent.
   case noProgress
   /// The token is not valid.
   case credentials
@@ -55,7 +55,7 @@ public enum UploadProblem: Error, Equatable, Sendable {
   case tooLarge
   /// The server refuses the file, for example for its type; in the server's words.
   case notTaken(String)
-  /// The server has no room left for this account.
+  /// The storage quota of this account is exhausted.
   case noRoom
   /// One of the two programs is mistaken.
   case refused(status: Int)

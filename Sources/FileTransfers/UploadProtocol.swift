@@ -8,12 +8,12 @@ enum UploadProtocol: Sendable {
   case presigned(greatestBytes: Int64?)
 
   /// Parses a response to `OPTIONS`. A server without one accepts files by tus.
-  init(_ answer: HTTPResponse) {
-    let isPresigned = (200..<300).contains(answer.status) && answer.headers["fieldvault-uploads"] == "presigned"
+  init(_ response: HTTPResponse) {
+    let isPresigned = (200..<300).contains(response.status) && response.headers["fieldvault-uploads"] == "presigned"
     self =
       isPresigned
-      ? .presigned(greatestBytes: answer.headers["fieldvault-max-size"].flatMap { Int64($0) })
-      : .tus((200..<300).contains(answer.status) ? TusServer(answer.headers) : TusServer())
+      ? .presigned(greatestBytes: response.headers["fieldvault-max-size"].flatMap { Int64($0) })
+      : .tus((200..<300).contains(response.status) ? TusServer(response.headers) : TusServer())
   }
 
   var isPresigned: Bool { if case .presigned = self { true } else { false } }

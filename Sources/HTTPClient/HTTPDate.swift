@@ -1,9 +1,9 @@
 import SyncModel
 
-/// A time as headers have it (RFC 9110, section 5.6.7).
+/// The format of times in headers (RFC 9110, section 5.6.7).
 package enum HTTPDate {
-  /// Reads the form that HTTP has had since 1997, `Sun, 06 Nov 1994 08:49:37 GMT`, as milliseconds since 1970-01-01 UTC;
-  /// nil for any other.
+  /// Reads the form that HTTP has had since 1997, `Sun, 06 Nov 1994 08:49:37 GMT`, as milliseconds since 1970-01-01
+  /// UTC; `nil` for any other form.
   package static func milliseconds(_ text: String) -> Int64? {
     let parts = text.split(separator: " ")
     guard parts.count == 6, parts[0].count == 4, parts[5] == "GMT", parts[1].count == 2,

@@ -1,13 +1,14 @@
 /// A request to the server.
 public struct HTTPRequest: Sendable {
-  /// `GET`, `POST` or another one, in upper case.
+  /// The method in upper case, such as `GET` or `POST`.
   public var method: String
   /// A path below the server's address, such as `/v1/push`, with its segments percent-encoded. Or a URL that the server
-  /// has named: of the same origin or, for a request without the token, encrypted. Everything else is refused.
+  /// returned: of the same origin or, for a request without the token, encrypted. The transport refuses all other
+  /// values.
   public var path: String
-  /// Names and values without encoding. The transport encodes them.
+  /// The names and values of the query without encoding. The transport encodes them.
   public var query: [(name: String, value: String)]
-  /// JSON in UTF-8, or `nil`.
+  /// The body, JSON in UTF-8; `nil` without a body.
   public var body: [UInt8]?
   /// Headers in addition to the transport's own.
   public var headers: [(name: String, value: String)] = []
@@ -20,10 +21,10 @@ public struct HTTPRequest: Sendable {
   /// Whether the transport may repeat the request when a reused connection proves to be closed. The server may
   /// receive it twice in this case.
   public var isRepeatable = true
-  /// How long the server may take on purpose, in seconds, on top of the limits.
+  /// The time that the server may wait before it responds, in seconds, in addition to the limits.
   public var timeoutSeconds: Double
 
-  /// A request; with a body it is a `POST`.
+  /// Creates a request; by default a `POST` if it has a body.
   public init(
     _ path: String, query: [(name: String, value: String)] = [], body: [UInt8]? = nil, isAuthorized: Bool = true,
     timeoutSeconds: Double = 0
@@ -39,13 +40,13 @@ public struct HTTPRequest: Sendable {
 
 /// A body that is read part by part while it is sent. Requests with one have no limit for the whole, only for silence.
 public struct HTTPUpload: Sendable {
-  /// Exactly so many bytes are sent.
+  /// The exact number of bytes to send.
   public var byteCount: Int64
   /// Reads bytes of the body from an offset and returns their number, at least one. It is called again for the same
   /// offset when the connection is opened again. An error ends the request.
   public var read: @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
 
-  /// A body of a known length.
+  /// Creates a body of a known length.
   public init(
     byteCount: Int64, read: @escaping @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
   ) {
@@ -62,7 +63,7 @@ public struct HTTPDownload: Sendable {
   /// Called once, after the headers; `nil` for a response that is collected in memory, such as a problem.
   public var begin: @Sendable (HTTPHead) -> Sink?
 
-  /// A place for a body.
+  /// Creates a destination.
   public init(begin: @escaping @Sendable (HTTPHead) -> Sink?) { self.begin = begin }
 }
 
@@ -70,7 +71,7 @@ public struct HTTPDownload: Sendable {
 public struct HTTPHead: Equatable, Sendable {
   /// The HTTP status.
   public var status: Int
-  /// By their names in lower case; of a header that comes twice the last one.
+  /// The headers by lowercase name. For a repeated header, the last value.
   public var headers: [String: String]
 }
 
@@ -78,9 +79,9 @@ public struct HTTPHead: Equatable, Sendable {
 public struct HTTPResponse: Equatable, Sendable {
   /// The HTTP status, 200 to 599 without redirects.
   public var status: Int
-  /// By their names in lower case.
+  /// The headers by lowercase name.
   public var headers: [String: String]
-  /// How long the server wants to be left alone, in seconds; nil when it says nothing.
+  /// The delay that the server asks for in `Retry-After`, in seconds; `nil` without the header.
   public var retryAfterSeconds: Int?
   /// The media type without parameters, in lower case, such as `application/json`; empty by default.
   public var contentType: String
@@ -88,14 +89,14 @@ public struct HTTPResponse: Equatable, Sendable {
   public var body: [UInt8]
   /// The time from the beginning of the request to the end of the response.
   public var duration: Duration
-  /// The bytes of the request's body.
+  /// The number of bytes of the request's body.
   public var bytesSent: Int
   /// The number of bytes of the response's body.
   public var bytesReceived: Int
 }
 
 extension HTTPResponse {
-  /// A response that did not come over a network.
+  /// Creates a response that was not received over a network.
   package init(status: Int, contentType: String, body: [UInt8]) {
     self.init(
       status: status, headers: [:], retryAfterSeconds: nil, contentType: contentType, body: body, duration: .zero,

@@ -1,14 +1,14 @@
 import CipherSQL
 
-/// HTTP to one server. Connections are reused. Unlike a browser it has no cookies, no cache, no stored credentials,
-/// and follows no redirects.
+/// An HTTP client for one server. It reuses connections. Unlike a browser, it has no cookies, cache or stored
+/// credentials, and follows no redirects.
 ///
 /// On Linux it uses libcurl, on Apple's systems URLSession. Foundation's URLSession is not suitable on Linux: a
-/// response that is cut within its headers, as any lost connection can do, ends the whole program there.
+/// connection that is lost within the response headers ends the whole program there.
 public final class HTTPTransport: Sendable {
-  /// Where the requests go.
+  /// The address of the server.
   public let address: ServerAddress
-  /// How long and how much is waited for.
+  /// The timeouts and the size limit of responses.
   public let limits: TransportLimits
 
   private let token: @Sendable () -> String?
@@ -18,7 +18,8 @@ public final class HTTPTransport: Sendable {
   /// The bytes sent and received so far.
   public var traffic: TransferCounts { counted.withLock { $0 } }
 
-  /// Creates a transport. `token` is called for each request, so that a new token is used at once; `nil` sends no token.
+  /// Creates a transport. `token` is called for each request, so that a new token is used at once; `nil` sends no
+  /// token.
   public init(
     address: ServerAddress, limits: TransportLimits = TransportLimits(), token: @escaping @Sendable () -> String?
   ) {
@@ -44,12 +45,12 @@ public final class HTTPTransport: Sendable {
       exchange.finish(.failure(.cancelled))
     }
     if case .failure = result { backend.stop(exchange) }
-    let answer = try result.get()
+    let response = try result.get()
     counted.withLock { traffic in
-      traffic.bytesSent += answer.bytesSent
-      traffic.bytesReceived += answer.bytesReceived
+      traffic.bytesSent += response.bytesSent
+      traffic.bytesReceived += response.bytesReceived
     }
-    return answer
+    return response
   }
 
   /// A line break would end the header and begin another.

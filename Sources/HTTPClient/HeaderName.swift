@@ -12,7 +12,7 @@ package enum HeaderName {
     "forwarded", "origin", "referer", "tus-resumable", "user-agent", "via", "x-http-method-override",
   ]
 
-  /// Whether a text is a header name: a token of RFC 9110, section 5.6.2.
+  /// Returns whether a text is a header name: a token of RFC 9110, section 5.6.2.
   package static func isName(_ text: String) -> Bool {
     !text.isEmpty
       && text.utf8.allSatisfy {
@@ -20,12 +20,12 @@ package enum HeaderName {
       }
   }
 
-  /// Returns whether a request may have a header in addition to those that the transport sets.
+  /// Returns whether a request may have a header in addition to the headers of the transport.
   package static func isForRequests(_ name: String) -> Bool {
     isName(name) && !ofTransport.contains(name.lowercased())
   }
 
-  /// Whether a route file may name a header of its own.
+  /// Returns whether a route file may set a header.
   package static func isForRoutes(_ name: String) -> Bool {
     isForRequests(name) && !ofRequest.contains(name.lowercased())
   }

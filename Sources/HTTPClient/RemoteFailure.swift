@@ -3,7 +3,7 @@ import SyncModel
 /// The reason why a request to a remote failed. It names fields and rules, never values or tokens.
 public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible {
   /// The class, for programs.
-  public let answer: ResponseClass
+  public let responseClass: ResponseClass
   /// The failure, for the user.
   public let message: String
   /// The action that resolves the failure.
@@ -18,18 +18,19 @@ public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible
 
   /// A failure of any remote.
   public init(
-    _ answer: ResponseClass, message: String, hint: String, problem: ServerProblem? = nil, retryAfterSeconds: Int? = nil
+    _ responseClass: ResponseClass, message: String, hint: String, problem: ServerProblem? = nil,
+    retryAfterSeconds: Int? = nil
   ) {
     self.init(
-      answer, message: message, remedy: .advice(hint), problem: problem, retryAfterSeconds: retryAfterSeconds)
+      responseClass, message: message, remedy: .advice(hint), problem: problem, retryAfterSeconds: retryAfterSeconds)
   }
 
   /// A failure of any remote, with the action that resolves it.
   public init(
-    _ answer: ResponseClass, message: String, remedy: Remedy, problem: ServerProblem? = nil,
+    _ responseClass: ResponseClass, message: String, remedy: Remedy, problem: ServerProblem? = nil,
     retryAfterSeconds: Int? = nil
   ) {
-    self.answer = answer
+    self.responseClass = responseClass
     self.message = message
     self.remedy = remedy
     self.problem = problem
@@ -52,27 +53,27 @@ public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible
   package static let newEpoch = RemoteFailure(
     .newEpoch, message: "the server's data were restored", hint: "the next sync compares everything")
 
-  /// The failure without a request while there is no network.
+  /// The failure without a request while the device has no network.
   package static let offline = RemoteFailure(
-    .unreachable, message: "there is no network", hint: "nothing is lost; sync goes on when there is one again")
+    .unreachable, message: "there is no network", hint: "no data is lost; sync continues when the network is available")
 }
 
 extension RemoteFailure {
   /// Returns the failure for a response with a status other than 200.
-  init(_ answer: HTTPResponse, problem: ServerProblem?) {
+  init(_ response: HTTPResponse, problem: ServerProblem?) {
     let meaning = ResponseClass(
-      status: answer.status, problem: problem, retryAfterSeconds: answer.retryAfterSeconds)
+      status: response.status, problem: problem, retryAfterSeconds: response.retryAfterSeconds)
     // An invalid token needs no further reason.
-    let said = answer.status == 401 ? "" : problem.map { ": " + ($0.detail.isEmpty ? $0.title : $0.detail) } ?? ""
+    let said = response.status == 401 ? "" : problem.map { ": " + ($0.detail.isEmpty ? $0.title : $0.detail) } ?? ""
     let (message, remedy): (String, Remedy) =
       switch meaning {
       case .pauseCredentials: ("the server does not accept the token", .setRemote)
       case .cursorUnknown:
-        ("the server does not know how far this device is", .advice("the next sync compares everything"))
+        ("the server does not recognize the cursor of this device", .advice("the next sync compares everything"))
       case .otherProtocol:
         (
           "the server speaks another version of the sync protocol",
-          .advice("update this program or the server; nothing is lost")
+          .advice("update this program or the server; no data is lost")
         )
       case .deviceCopied:
         (
@@ -82,20 +83,20 @@ extension RemoteFailure {
       case .newEpoch: ("the server's data were restored", .advice("the next sync compares everything"))
       case .schemaTooOld:
         ("the server does not have this vault's schema yet", .advice("update the server, then sync again"))
-      case .tooLarge: ("the request was too large for the server", .advice("fewer operations are sent at once"))
+      case .tooLarge: ("the request was too large for the server", .advice("the next request sends fewer operations"))
       case .later(let seconds):
-        ("the server has too much to do", .advice("it is asked again \(seconds.map { "in \($0) s" } ?? "later")"))
-      case .attempt: ("the server failed", .advice("it is tried again; look at the server's log if it stays so"))
-      case .refused where answer.status == 404:
-        ("the server has nothing at this address", .advice("check the server's address, or update the server"))
+        ("the server is overloaded", .advice("the request is retried \(seconds.map { "in \($0) s" } ?? "later")"))
+      case .attempt: ("the server failed", .advice("the request is retried; if it fails again, check the server's log"))
+      case .refused where response.status == 404:
+        ("the server has no such path", .advice("check the server's address, or update the server"))
       case .refused: ("the server refuses the request", .advice("update this program or the server"))
       case .unreachable where problem != nil:
-        ("the server cannot do this now", .advice("nothing is lost; sync goes on when it can"))
+        ("the server cannot do this now", .advice("no data is lost; sync continues when the server accepts requests"))
       case .ok, .unreachable, .cancelled:
-        ("the server cannot be reached", .advice("nothing is lost; sync goes on when it can be reached again"))
+        ("the server cannot be reached", .advice("no data is lost; sync continues when the server is reachable"))
       }
     self.init(
-      meaning, message: "\(message) (status \(answer.status))\(said)", remedy: remedy, problem: problem,
-      retryAfterSeconds: answer.retryAfterSeconds)
+      meaning, message: "\(message) (status \(response.status))\(said)", remedy: remedy, problem: problem,
+      retryAfterSeconds: response.retryAfterSeconds)
   }
 }

@@ -12,7 +12,7 @@ final class RequestTask: Sendable {
     var bytesReceived = 0
     var waiter: CheckedContinuation<Result<HTTPResponse, TransportFailure>, Never>?
     var result: Result<HTTPResponse, TransportFailure>?
-    /// When nothing came for too long, and how long that is.
+    /// The time at which the silence timeout ends, and its duration.
     var silenceEnds: ContinuousClock.Instant
     var silenceSeconds: Double
   }
@@ -38,7 +38,7 @@ final class RequestTask: Sendable {
     state = Locked(State(silenceEnds: begin + .seconds(silenceSeconds), silenceSeconds: silenceSeconds))
   }
 
-  /// Starts the exchange and waits for its end. One that is over already is not started.
+  /// Starts the exchange and waits for its end. Does not start a cancelled exchange.
   func wait(_ start: () -> Void) async -> Result<HTTPResponse, TransportFailure> {
     await withCheckedContinuation { continuation in
       let result = state.withLock { state in
@@ -83,7 +83,7 @@ final class RequestTask: Sendable {
     }
   }
 
-  /// A part of the body was sent, so the server cannot respond yet.
+  /// Notes that a part of the body was sent, so the server cannot respond yet.
   func progressed() { state.withLock { extendSilence(&$0) } }
 
   private func collect(_ bytes: UnsafeRawBufferPointer) {
@@ -96,14 +96,14 @@ final class RequestTask: Sendable {
     if isTooLarge { finish(.failure(.tooLarge(limitBytes: limits.bodyBytes))) }
   }
 
-  /// The response is complete, or the request has failed.
+  /// Ends the exchange with its complete response or a failure.
   func complete(_ failure: TransportFailure?) {
     let (head, body, bytesReceived) = state.withLock { ($0.head, $0.body, $0.bytesReceived) }
     switch (failure, head) {
     case (.notTheServer?, _), (_?, nil): finish(.failure(failure ?? .cancelled))
-    case (_?, _?): finish(.failure(.noConnection(detail: "the answer ended before it was whole")))
+    case (_?, _?): finish(.failure(.noConnection(detail: "the response ended before it was whole")))
     case (nil, nil): finish(.failure(.notTheServer(detail: "it does not speak HTTP")))
-    case (nil, let head?): finish(.success(answer(head, body, bytesReceived)))
+    case (nil, let head?): finish(.success(response(head, body, bytesReceived)))
     }
   }
 
@@ -119,7 +119,7 @@ final class RequestTask: Sendable {
     waiter?.resume(returning: result)
   }
 
-  private func answer(_ head: ResponseHead, _ body: [UInt8], _ bytesReceived: Int) -> HTTPResponse {
+  private func response(_ head: ResponseHead, _ body: [UInt8], _ bytesReceived: Int) -> HTTPResponse {
     let type = (head.contentType ?? "").prefix { $0 != ";" }
     return HTTPResponse(
       status: head.status, headers: head.headers,
@@ -136,7 +136,7 @@ final class RequestTask: Sendable {
     state.silenceSeconds = limits.idleSeconds
   }
 
-  /// Ends the exchange if one of its limits is over, and says when the nearest is.
+  /// Ends the exchange if one of its timeouts has passed. Returns the nearest timeout.
   func look(at now: ContinuousClock.Instant) -> ContinuousClock.Instant {
     let end = begin + .seconds(wholeSeconds)
     let (silenceEnds, silenceSeconds) = state.withLock { ($0.silenceEnds, $0.silenceSeconds) }

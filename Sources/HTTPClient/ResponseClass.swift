@@ -22,11 +22,11 @@ public enum ResponseClass: Equatable, Sendable {
   case later(seconds: Int?)
   /// The server was not reached; no attempt is counted.
   case unreachable
-  /// The server failed at it: an attempt for a request of one operation.
+  /// The server failed. The failure counts as an attempt for a request of one operation.
   case attempt
   /// The device and the server disagree about the format. The user has to act.
   case refused
-  /// The sender cancelled the request. It says nothing about the server.
+  /// The sender cancelled the request. The class proves nothing about the server.
   case cancelled
 
   /// Returns the class of a status.

@@ -1,4 +1,4 @@
-/// Where the server is: a scheme, a host, perhaps a port and a folder that all its paths are in.
+/// The address of a server: a scheme, a host, and optionally a port and a folder that contains all its paths.
 public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
   /// The address without a slash at its end.
   public let description: String
@@ -11,13 +11,13 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
 
   /// Reads an address such as `https://sync.example.org/vaults`.
   ///
-  /// Without encryption (`http://`) the token and every record could be read on the way. So that is for servers on
-  /// this machine alone, unless `allowsInsecure` says otherwise.
+  /// Without encryption (`http://`), the network could read the token and every record. `http://` is therefore allowed
+  /// only for servers on this machine, unless `allowsInsecure` is set.
   ///
   /// - Throws: ``TransportFailure`` with `badAddress` or `insecure`.
   public init(_ text: String, allowsInsecure: Bool = false) throws(TransportFailure) {
     guard let uri = URIReference(text) else {
-      throw .badAddress(detail: "it has a character that addresses do not have; other alphabets are written as xn--")
+      throw .badAddress(detail: "it contains an invalid character; write international names as xn--")
     }
     do throws(Origin.Problem) {
       origin = try Origin(uri)
@@ -48,21 +48,21 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
     return description + path + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
   }
 
-  /// Returns the URL of a request, with its origin checked. Every request passes here, and only here is decided which
-  /// origin may receive the token.
-  /// - Throws: ``TransportFailure`` `notTheServer` for a URL of another origin if the token would be sent, and for a
-  ///   path that leaves its position; `insecure` if the request could be read on its way.
+  /// Returns the URL of a request, with its origin checked. Every request passes here, and only this function decides
+  /// which origin may receive the token.
+  /// - Throws: ``TransportFailure`` `notTheServer` for a URL of another origin if the request has the token, and for a
+  ///   path with dot segments; `insecure` if the request would not be encrypted.
   func url(of request: HTTPRequest) throws(TransportFailure) -> String {
     if request.path.hasPrefix("/") {
       let text = url(request.path, request.query)
       guard let uri = URIReference(text), isOrigin(of: uri), uri.fragment == nil, !request.path.hasPrefix("//"),
         !Self.hasDotSegment(uri.path)
-      else { throw .notTheServer(detail: "a path of it has characters or parts that no path has") }
+      else { throw .notTheServer(detail: "it returned an invalid path") }
       return text
     }
     guard let uri = URIReference(request.path), uri.fragment == nil else { throw Self.noAddress }
     if !isOrigin(of: uri) {
-      guard !request.isAuthorized else { throw .notTheServer(detail: "it names an address of another server") }
+      guard !request.isAuthorized else { throw .notTheServer(detail: "it returned an address on another server") }
       try checkForeign(uri)
     }
     return uri.description
@@ -90,7 +90,7 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  private static let noAddress = TransportFailure.notTheServer(detail: "it names an address that is none")
+  private static let noAddress = TransportFailure.notTheServer(detail: "it returned an invalid address")
 
   /// Refuses an unencrypted address of another server. An address of this machine is accepted only from a server on
   /// this machine, because other servers must not reach local services.
@@ -102,7 +102,7 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
       throw Self.noAddress
     }
     guard other.scheme == "https" || Self.isLoopback(other.host) && isLoopback else {
-      throw .insecure(detail: "the server names an address for files that is not encrypted")
+      throw .insecure(detail: "the server returned an unencrypted address for files")
     }
   }
 

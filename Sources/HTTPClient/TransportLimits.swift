@@ -1,4 +1,4 @@
-/// How long and how much a transport waits for.
+/// The timeouts and the size limit of a transport.
 public struct TransportLimits: Equatable, Sendable {
   /// For the server's name, the connection and its encryption together, in seconds. On Apple's systems `idleSeconds`
   /// counts for these.

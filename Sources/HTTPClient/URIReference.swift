@@ -11,7 +11,7 @@ package struct URIReference: Equatable, Sendable, CustomStringConvertible {
   package var query: String?
   package var fragment: String?
 
-  /// Parses a reference by the expression of RFC 3986, appendix B; `nil` when the text is none.
+  /// Parses a reference by the expression of RFC 3986, appendix B; `nil` if the text is not a reference.
   package init?(_ text: String) {
     guard text.utf8.allSatisfy(Self.isAllowed) else { return nil }
     var rest = text[...]
@@ -109,15 +109,15 @@ package struct Origin: Equatable, Sendable {
   package let host: String
   package let port: Int
 
-  /// Why a URI has no origin that a request could go to.
+  /// The reason why a URI has no origin to which a request can be sent.
   package enum Problem: Error, Equatable, Sendable {
     case noSchemeOrHost, notHTTP, hasUser, badHost, badPort
 
     var message: String {
       switch self {
-      case .noSchemeOrHost: "it needs a scheme and a host"
+      case .noSchemeOrHost: "it lacks a scheme or a host"
       case .notHTTP: "its scheme is not https"
-      case .hasUser: "it has a user or a password; the token takes their place"
+      case .hasUser: "it contains a user name or a password; use a token instead"
       case .badHost: "its host is not a name or an address"
       case .badPort: "its port is out of range"
       }

@@ -1,8 +1,8 @@
 import CMicroHTTPD
 import Platform
 
-/// Called by libmicrohttpd after the headers of a request, for each part of the body, at the end of the body, and
-/// again when a suspended connection resumes; for one connection never concurrently.
+/// Handles a call of libmicrohttpd after the headers of a request, for each part of the body, at the end of the body,
+/// and again when a suspended connection resumes. Calls for one connection are never concurrent.
 func handleAccess(
   _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ url: UnsafePointer<CChar>?,
   _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ upload: UnsafePointer<CChar>?,
@@ -47,7 +47,7 @@ func handleAccess(
   return server.goOn(exchange, on: connection)
 }
 
-/// libmicrohttpd calls it when a request is over, however that came.
+/// Handles the call of libmicrohttpd when a request has ended for any reason.
 func handleCompletion(
   _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
   _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ reason: MHD_RequestTerminationCode
@@ -67,7 +67,7 @@ func handleCompletion(
   server.ended(exchange)
 }
 
-/// libmicrohttpd calls it when it has accepted a connection, and before it closes the socket of one.
+/// Handles the calls of libmicrohttpd after it has accepted a connection, and before it closes a socket.
 func handleConnection(
   _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
   _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
@@ -84,7 +84,7 @@ func handleConnection(
   }
 }
 
-/// All headers or parameters, as they came.
+/// Returns all received headers or parameters.
 private func values(of connection: OpaquePointer, _ kind: MHD_ValueKind) -> [(name: String, value: String)] {
   var values: [(name: String, value: String)] = []
   withUnsafeMutablePointer(to: &values) { pointer in

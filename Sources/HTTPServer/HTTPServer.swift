@@ -18,18 +18,18 @@ import Dispatch
 package final class HTTPServer: Sendable {
   /// Prepares responses.
   package struct Handlers: Sendable {
-    /// Looks at a request before its body is read.
+    /// Decides about a request before its body is read.
     var admit: @Sendable (Request) -> AdmittedRequest
     /// Responds to a request.
-    var answer: @Sendable (Request) async -> Response
+    var respond: @Sendable (Request) async -> Response
     /// Returns whether the token of a user is still valid.
     var isValid: @Sendable (any Caller) -> Bool
 
     package init(
-      admit: @escaping @Sendable (Request) -> AdmittedRequest, answer: @escaping @Sendable (Request) async -> Response,
+      admit: @escaping @Sendable (Request) -> AdmittedRequest, respond: @escaping @Sendable (Request) async -> Response,
       isValid: @escaping @Sendable (any Caller) -> Bool = { _ in true }
     ) {
-      (self.admit, self.answer, self.isValid) = (admit, answer, isValid)
+      (self.admit, self.respond, self.isValid) = (admit, respond, isValid)
     }
   }
 
@@ -37,7 +37,7 @@ package final class HTTPServer: Sendable {
   let limits: HTTPLimits
   let log: RequestLog
   let clock: Clock
-  /// The address that it listens on, with the port that the system chose for port 0.
+  /// The address of the server, with the port that the system chose for port 0.
   package let address: String
   let isEncrypted: Bool
   let watch: ConnectionMonitor
@@ -46,7 +46,7 @@ package final class HTTPServer: Sendable {
   private let daemons = Locked(Daemons())
   private let socket: Int32
 
-  /// The daemons of libmicrohttpd: the listening one, and those that only finish their connections after a
+  /// The daemons of libmicrohttpd: the listening daemon, and daemons that only finish their connections after a
   /// certificate was replaced.
   private struct Daemons {
     var listening: Listener?
@@ -54,7 +54,7 @@ package final class HTTPServer: Sendable {
     var isStopping = false
   }
 
-  /// Starts to serve.
+  /// Starts the server.
   /// - Throws: ``HTTPServerError`` with `cannotListen` or `badCertificate`.
   package init(
     listen: String, identity: TLSIdentity?, limits: HTTPLimits, log: RequestLog, clock: Clock, handlers: Handlers
@@ -86,7 +86,7 @@ package final class HTTPServer: Sendable {
     Task { [weak self] in await self?.keepWatch() }
   }
 
-  /// Uses another certificate from now on. Open connections keep theirs, and are closed after their next response.
+  /// Uses another certificate from now on. Open connections keep the old one, and are closed after their next response.
   /// - Throws: ``HTTPServerError`` with `badCertificate`. The old certificate stays in use in this case.
   package func replace(_ identity: TLSIdentity) throws(HTTPServerError) {
     guard isEncrypted else { return }
@@ -125,7 +125,7 @@ package final class HTTPServer: Sendable {
         ? HTTPServerError(.cannotListen, "the HTTP server could not be started on \(address)")
         : HTTPServerError(
           .badCertificate, "the certificate and the key could not be used",
-          hint: "both are PEM files, and the key is that of the certificate")
+          hint: "both must be PEM files, and the key must match the certificate")
     }
     return pointer
   }
@@ -152,7 +152,7 @@ package final class HTTPServer: Sendable {
     await waitUntil { work.withLock { $0.suspended.isEmpty } }
     for (suspended, exchange) in work.withLock({ Array($0.suspended.values) }) {
       log.failure("a request did not end when the server stopped; its connection is closed")
-      exchange?.answer(HTTPProblem.notNow.response)
+      exchange?.respond(with: HTTPProblem.notNow.response)
       suspended.resume()
     }
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -208,14 +208,14 @@ package final class HTTPServer: Sendable {
   }
 
   private struct Work {
-    /// Connections that rest while something is done for them.
+    /// The suspended connections.
     var suspended: [ObjectIdentifier: (SuspendedConnection, ConnectionState?)] = [:]
     var isEnding = false
   }
 
   private let work = Locked(Work())
 
-  /// Lets a connection rest while something is done for it; nil when the server ends and no connection may.
+  /// Suspends a connection while its response is prepared. Returns `nil` if the server is stopping.
   func suspend(_ connection: OpaquePointer, for exchange: ConnectionState?) -> SuspendedConnection? {
     work.withLock { work in
       if work.isEnding { return nil }
@@ -226,7 +226,7 @@ package final class HTTPServer: Sendable {
     }
   }
 
-  /// The connection resumes.
+  /// Resumes a connection.
   func resume(_ suspended: SuspendedConnection) {
     work.withLock { $0.suspended[ObjectIdentifier(suspended)] = nil }
     suspended.resume()
@@ -237,7 +237,7 @@ package final class HTTPServer: Sendable {
     try? await clock.sleep(duration)
   }
 
-  /// Requests that came at least so long ago.
+  /// Returns the requests that began at least a duration ago.
   func waiting(atLeast duration: Duration) -> [ConnectionState] {
     let latest = clock.instant() - duration
     return exchanges.withLock { $0.values.filter { $0.start <= latest } }
@@ -245,19 +245,19 @@ package final class HTTPServer: Sendable {
 
   func began(_ exchange: ConnectionState) { exchanges.withLock { $0[ObjectIdentifier(exchange)] = exchange } }
 
-  /// How many requests are under way.
+  /// The number of requests in flight.
   package var requestCount: Int { exchanges.withLock { $0.count } }
 
   func ended(_ exchange: ConnectionState) { exchanges.withLock { $0[ObjectIdentifier(exchange)] = nil } }
 
-  /// Whether the server is coming to its end: then connections are not kept.
+  /// Whether the server is stopping. Connections are not reused in this case.
   var isStopping: Bool { daemons.withLock { $0.isStopping } }
 }
 
-/// A connection that rests. It is resumed once, from any thread.
+/// A suspended connection. It is resumed once, from any thread.
 final class SuspendedConnection: Sendable {
   /// `@unchecked Sendable` holds because a suspended connection exists until it is resumed, any thread may resume it,
-  /// and the pointer is taken out once for that.
+  /// and the pointer is removed once for that.
   private struct Connection: @unchecked Sendable {
     let pointer: OpaquePointer
   }
@@ -297,10 +297,10 @@ final class Listener: Sendable {
     daemon.withLock { $0 = Daemon(pointer: pointer) }
   }
 
-  /// How many connections it has.
+  /// The number of connections of the daemon.
   var connections: Int { state.withLock { $0.connections } }
 
-  /// Whether it only finishes its connections.
+  /// Whether the daemon only finishes its connections.
   var isDraining: Bool { state.withLock { $0.isDraining } }
 
   func count(_ change: Int) { state.withLock { $0.connections += change } }
@@ -315,7 +315,7 @@ final class Listener: Sendable {
     }
   }
 
-  /// Stops it. None of its connections may be suspended.
+  /// Stops the daemon. Its connections must not be suspended.
   func stop() {
     let running = daemon.withLock { daemon -> Daemon? in
       defer { daemon = nil }
@@ -325,7 +325,7 @@ final class Listener: Sendable {
   }
 }
 
-/// Certificate and key where the C library finds them for as long as the server runs. `@unchecked Sendable` holds
+/// The certificate and the key in memory that the C library reads while the server runs. `@unchecked Sendable` holds
 /// because the memory is written in the initialiser alone.
 fileprivate final class CertificateText: @unchecked Sendable {
   let certificate: UnsafeMutablePointer<CChar>?

@@ -1,4 +1,4 @@
-/// Why the HTTP server cannot listen or use a certificate.
+/// The reason why the HTTP server cannot listen or use a certificate.
 public struct HTTPServerError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The kind of failure. Kinds can be added; a `switch` always needs a `default`.
   public enum Code: String, Sendable {
@@ -17,13 +17,13 @@ public struct HTTPServerError: Error, Equatable, Sendable, CustomStringConvertib
   /// The remedy, if it is known.
   public let hint: String?
 
-  /// An error from its parts.
+  /// Creates an error from its parts.
   public init(_ code: Code, _ message: String, hint: String? = nil) {
     self.code = code
     self.message = message
     self.hint = hint
   }
 
-  /// The message, with the hint behind it in parentheses.
+  /// The message, followed by the hint in parentheses.
   public var description: String { hint.map { "\(message) (\($0))" } ?? message }
 }

@@ -1,6 +1,6 @@
 import Platform
 
-/// Lets each user make so many requests at once and so many each second for long (a token bucket).
+/// Limits the burst and the sustained rate of requests of each user (a token bucket).
 package final class RateLimiter: Sendable {
   private struct Bucket {
     var level: Double
@@ -18,7 +18,7 @@ package final class RateLimiter: Sendable {
     self.perSecond = Double(max(perSecond, 1))
   }
 
-  /// Counts a request. Nil lets it pass; otherwise how many seconds to wait.
+  /// Counts a request. Returns `nil` if it is allowed; otherwise the seconds to wait.
   package func secondsToWait(for user: Int64) -> Int? {
     let now = clock.instant()
     return buckets.withLock { buckets in

@@ -14,7 +14,7 @@ public struct RequestLog: Sendable {
   /// Creates a log whose lines are passed to a function. Several threads may call it.
   public init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
 
-  /// A log that keeps silent.
+  /// A log without output.
   public static let silent = RequestLog { _ in }
 
   /// Returns the log with the times of a clock.

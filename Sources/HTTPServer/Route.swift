@@ -6,9 +6,9 @@ package struct Route<User: Caller>: Sendable {
   package enum Access: Sendable {
     /// Open to every client.
     case open(@Sendable () async throws -> Response)
-    /// Every valid token.
+    /// Open to every valid token.
     case authenticated(@Sendable (RouteCall<User>) async throws -> Response)
-    /// Every valid token. The body is streamed to the returned destination.
+    /// Open to every valid token. The body is streamed to the returned destination.
     case upload(@Sendable (RouteCall<User>) async throws -> any BodySink)
   }
 
@@ -37,7 +37,7 @@ package struct Route<User: Caller>: Sendable {
   /// Whether its handler reads a collected body. Bodies of other routes are dropped.
   var takesBody: Bool { dialect.takesJSON && method == "POST" }
 
-  /// The values of the variables when a path is one of this route; else nil.
+  /// Returns the values of the variables if a path matches the route; otherwise `nil`.
   package func variables(in path: String) -> [String: String]? {
     // By scalars: a slash and a combining character behind it are one Character.
     let words = path.unicodeScalars.split(separator: "/", omittingEmptySubsequences: false).map(Substring.init)
@@ -67,22 +67,22 @@ package struct RouteCall<User: Caller>: Sendable {
     (self.request, self.caller, self.variables) = (request, caller, variables)
   }
 
-  /// The body of the request as a message of the wire format.
+  /// Parses the body of the request as a message of the wire format.
   /// - Throws: ``HTTPProblem`` with 400 that names the member.
   package func body<Message: WireMessage>(as type: Message.Type = Message.self) throws(HTTPProblem) -> Message {
     do throws(SyncModelError) {
       return try Message(json: request.body)
     } catch {
-      throw .badRequest("the body is not what the route takes: \(error)", field: error.member)
+      throw .badRequest("the body is invalid: \(error)", field: error.member)
     }
   }
 
-  /// A whole number among the parameters.
+  /// Returns a parameter as an integer.
   /// - Throws: ``HTTPProblem`` with 422 that names the parameter.
   package func integer(_ name: String, default standard: Int, in range: ClosedRange<Int>) throws(HTTPProblem) -> Int {
     guard let text = request.query[name] else { return standard }
     guard let number = Int(text), range.contains(number) else {
-      throw .invalid("\(name) is a whole number from \(range.lowerBound) to \(range.upperBound)", field: name)
+      throw .invalid("\(name) must be an integer from \(range.lowerBound) to \(range.upperBound)", field: name)
     }
     return number
   }

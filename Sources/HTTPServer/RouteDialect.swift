@@ -1,6 +1,6 @@
-/// The rules that a family of routes shares, beside those of HTTP.
+/// The rules that a family of routes shares, in addition to the rules of HTTP.
 package struct RouteDialect: Sendable {
-  /// Counts the requests.
+  /// The limiter that counts the requests.
   package let limiter: RateLimiter
   /// Whether the handlers of `POST` read a collected body, which is JSON. Bodies of other routes are dropped.
   package let takesJSON: Bool

@@ -1,9 +1,9 @@
 /// Finds the handler of a request: by path, then method, then token.
 package struct Router<User: Caller>: Sendable {
   package let routes: [Route<User>]
-  /// Returns the user who has a token; `nil` for an invalid one.
+  /// Returns the user of a token; `nil` for an invalid one.
   private let user: @Sendable (_ token: String) throws -> User?
-  /// Refuses a user who may not use a route.
+  /// Refuses a user without access to a route.
   private let authorize: @Sendable (User, _ pattern: String) throws(HTTPProblem) -> Void
   /// Returns the response to an error of a handler; `nil` for a failure of the server.
   private let problem: @Sendable (any Error) -> HTTPProblem?
@@ -32,7 +32,8 @@ package struct Router<User: Caller>: Sendable {
     }
   }
 
-  /// A client shows its token before a body, and is counted before it: nothing of a stranger is read for nothing, nor kept.
+  /// Checks the token and counts the request before the body, so that the server neither reads nor stores a body
+  /// without a valid token.
   private func admit(_ request: Request, _ route: Route<User>, _ variables: [String: String]) throws -> AdmittedRequest
   {
     try checkVersion(of: request, route)
@@ -59,11 +60,11 @@ package struct Router<User: Caller>: Sendable {
   }
 
   /// Returns the response to a request.
-  package func answer(_ request: Request) async -> Response {
+  package func respond(to request: Request) async -> Response {
     do {
       let (route, variables) = try find(request)
       do {
-        let response = try await answer(request, route, variables)
+        let response = try await respond(to: request, route, variables)
         return finished(response, route)
       } catch {
         return failure(error, route)
@@ -73,13 +74,14 @@ package struct Router<User: Caller>: Sendable {
     }
   }
 
-  private func answer(_ request: Request, _ route: Route<User>, _ variables: [String: String]) async throws -> Response
-  {
+  private func respond(
+    to request: Request, _ route: Route<User>, _ variables: [String: String]
+  ) async throws -> Response {
     switch route.access {
     case .open(let make): return try await make()
     case .authenticated(let make): return try await make(try call(request, route, variables))
     case .upload:
-      // A streamed request is answered by its sink, unless its token could not be checked before.
+      // The sink responds to a streamed request, unless its token could not be checked before.
       _ = try authenticate(request)
       throw HTTPProblem.failure
     }
@@ -98,7 +100,7 @@ package struct Router<User: Caller>: Sendable {
     }
   }
 
-  /// Lets a request with a valid token pass that keeps to the rules of its route.
+  /// Accepts a request with a valid token that follows the rules of its route.
   private func call(_ request: Request, _ route: Route<User>, _ variables: [String: String]) throws -> RouteCall<User> {
     try checkVersion(of: request, route)
     let user = try request.caller as? User ?? authenticate(request)
@@ -138,7 +140,7 @@ package struct Router<User: Caller>: Sendable {
     }
   }
 
-  // MARK: Answers
+  // MARK: Responses
 
   private func finished(_ response: Response, _ route: Route<User>) -> Response {
     var response = response
@@ -151,7 +153,7 @@ package struct Router<User: Caller>: Sendable {
     finished(response(to: error, route.pattern).response, route)
   }
 
-  /// The response without a matching route. A known path keeps the headers of its dialect.
+  /// Returns the response without a matching route. A known path keeps the headers of its dialect.
   private func failure(_ error: HTTPProblem, at path: String) -> Response {
     var response = error.response
     let route = routes.first { !$0.dialect.headers.isEmpty && $0.variables(in: path) != nil }

@@ -6,7 +6,7 @@ import CMicroHTTPD
   import Foundation
 #endif
 
-/// A certificate and its private key, both PEM, by which the server speaks TLS.
+/// A certificate and its private key, both PEM-encoded, for TLS.
 public struct TLSIdentity: Sendable {
   let certificate: [UInt8]
   let privateKey: [UInt8]
@@ -17,8 +17,8 @@ public struct TLSIdentity: Sendable {
     guard MHD_is_feature_supported(.FEATURE_TLS) == .YES else {
       throw HTTPServerError(.badCertificate, "the libmicrohttpd of this machine was built without TLS")
     }
-    certificate = try Self.content(of: certificateFile, holding: "CERTIFICATE", "a certificate")
-    privateKey = try Self.content(of: keyFile, holding: "PRIVATE KEY", "a private key")
+    certificate = try Self.content(of: certificateFile, holding: "CERTIFICATE", "certificate")
+    privateKey = try Self.content(of: keyFile, holding: "PRIVATE KEY", "private key")
   }
 
   private static func content(of path: String, holding label: String, _ what: String) throws(HTTPServerError) -> [UInt8]
@@ -29,7 +29,7 @@ public struct TLSIdentity: Sendable {
     }
     let text = String(decoding: data, as: UTF8.self)
     guard text.contains("-----BEGIN "), text.contains("\(label)-----") else {
-      throw HTTPServerError(.badCertificate, "\(path) holds no \(what.dropFirst(2)) in the PEM form")
+      throw HTTPServerError(.badCertificate, "\(path) contains no PEM-encoded \(what)")
     }
     return Array(data) + [0]
   }

@@ -21,18 +21,18 @@ enum PictureProblem: Error {
   /// The note that is stored with the picture.
   var note: String {
     switch self {
-    case .damaged: "the picture is damaged or cut short, and is kept as it is"
+    case .damaged: "the picture is damaged or truncated; it is stored unchanged"
     case .tooLarge(let width, let height):
-      "the picture says that it has \(width) by \(height) pixels, more than is decoded; it is kept as it is"
+      "the picture has \(width) by \(height) pixels, too many to decode; it is stored unchanged"
     case .tooLong(let bytes):
-      "the picture has more than \(bytes >> 20) MiB, more than is decoded of its kind; it is kept as it is"
+      "the picture has more than \(bytes >> 20) MiB, the limit for its type; it is stored unchanged"
     case .tooManyScans:
-      "the picture comes in more than \(DecodingPlan.mostScans) passes, more than are decoded; it is kept as it is"
+      "the picture has more than \(DecodingPlan.mostScans) scans, too many to decode; it is stored unchanged"
     case .tooManySegments:
-      "the picture has more than \(DecodingPlan.mostSegments) segments, more than are decoded; it is kept as it is"
+      "the picture has more than \(DecodingPlan.mostSegments) segments, too many to decode; it is stored unchanged"
     case .tooManyFrames:
-      "the animation has more than \(DecodingPlan.mostFrames) frames, or too many of its size; it is kept as it is"
-    case .noMemory: "there was not enough memory to look into the picture; it is kept as it is"
+      "the animation has more than \(DecodingPlan.mostFrames) frames, or too many for its size; it is stored unchanged"
+    case .noMemory: "out of memory while decoding the picture; it is stored unchanged"
     }
   }
 }
@@ -74,8 +74,8 @@ struct DecodingPlan {
     return (max(1, Int(Double(width) * scale + 0.5)), max(1, Int(Double(height) * scale + 0.5)))
   }
 
-  /// Throws when the file causes more work than pictures of cameras and programs do, before the decoder receives
-  /// the bytes.
+  /// Checks, before the decoder receives the bytes, that the file causes no more work than pictures of cameras and
+  /// programs.
   /// - Parameter pixels: the number of pixels; 0 while it is unknown.
   static func checkWork(_ metadata: PictureMetadata, pixels: Int) throws(PictureProblem) {
     if metadata.isBroken { throw .damaged }
@@ -84,17 +84,19 @@ struct DecodingPlan {
     if metadata.frameCount > mostFrames || metadata.frameCount * pixels > mostPixels { throw .tooManyFrames }
   }
 
-  /// Cameras write about 20 segments, or about 200 with a depth map. libjpeg in gdk-pixbuf needs time quadratic in
-  /// their number.
+  /// The greatest number of segments. Cameras write about 20 segments, or about 200 with a depth map. libjpeg in
+  /// gdk-pixbuf needs time quadratic in their number.
   static let mostSegments = 1_000
 
-  /// gdk-pixbuf needs time quadratic in the number of frames of a GIF.
+  /// The greatest number of frames. gdk-pixbuf needs time quadratic in the number of frames of a GIF.
   static let mostFrames = 1_000
 
-  /// Cameras and programs write about ten scans. Decoding each one takes as long as decoding the whole picture.
+  /// The greatest number of scans. Cameras and programs write about ten. Decoding a scan takes as long as decoding the
+  /// whole picture.
   static let mostScans = 100
 
-  /// More pixels would take too long, even if the picture is scaled down while it is decoded.
+  /// The greatest number of pixels. Decoding more pixels would take too long, even if the picture is scaled down
+  /// meanwhile.
   private static let mostPixels = 1 << 28
 
   /// The maximum size in bytes of a file that is collected in memory before it is decoded.

@@ -57,9 +57,9 @@ package final class PictureReader {
 
   private static func unreadable(_ kind: FileKind) -> String {
     #if Pictures
-      "pictures of the type \(kind.mimeType) cannot be read on this machine"
+      "this machine cannot decode pictures of the type \(kind.mimeType)"
     #else
-      "this program was built without support for pictures, so that the photo has no thumbnail"
+      "this program was built without picture support; the photo has no thumbnail"
     #endif
   }
 

@@ -84,7 +84,7 @@ package struct AtomicFile {
       try Descriptor(opening: folder, O_RDONLY | O_DIRECTORY).synchronize()
     } catch {
       throw FileError(
-        .notDurable, "\(path): written, but the folder could not be made durable: \(error.text)", path: path,
+        .notDurable, "\(path): written, but the folder could not be synced to disk: \(error.text)", path: path,
         number: error.number)
     }
   }

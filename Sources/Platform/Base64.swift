@@ -1,6 +1,6 @@
 import CSodium
 
-/// Base64 of RFC 4648 section 4, with padding, for bytes that are no secret.
+/// Base64 of RFC 4648 section 4, with padding, for bytes that are not secret.
 package enum Base64 {
   private static let variant = sodium_base64_VARIANT_ORIGINAL
 
@@ -11,12 +11,12 @@ package enum Base64 {
     return String(decoding: text.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// Exactly `count` bytes, or nil.
+  /// Decodes exactly `count` bytes; `nil` for any other text.
   package static func bytes(_ text: ArraySlice<UInt8>, count: Int) -> [UInt8]? {
     bytes(text).flatMap { $0.count == count ? $0 : nil }
   }
 
-  /// Returns `nil` for text that is not base64.
+  /// Decodes a text; `nil` if it is not base64.
   package static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
     let characters = text.map { CChar(bitPattern: $0) }
     var bytes = [UInt8](repeating: 0, count: characters.count / 4 * 3 + 3)

@@ -1,13 +1,13 @@
 /// A day of the calendar without a time or a zone, stored as `2013-01-31`.
 public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertible {
-  /// 0 to 9999.
+  /// The year, 0 to 9999.
   public let year: Int
-  /// 1 to 12.
+  /// The month, 1 to 12.
   public let month: Int
-  /// 1 to 31, as the month allows.
+  /// The day of the month, 1 to 31.
   public let day: Int
 
-  /// 1970-01-01.
+  /// The day 1970-01-01.
   public static let epoch = CalendarDay(unchecked: 1970, month: 1, day: 1)
 
   private init(unchecked year: Int, month: Int, day: Int) {
@@ -30,7 +30,7 @@ public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertib
     self.init(year: year, month: month, day: day)
   }
 
-  /// `YYYY-MM-DD`.
+  /// The day as `YYYY-MM-DD`.
   public var description: String {
     func padded(_ value: Int, _ width: Int) -> String {
       let digits = String(value)
@@ -39,7 +39,7 @@ public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertib
     return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
   }
 
-  /// True when the left day comes first.
+  /// Returns whether the left day is before the right one.
   public static func < (left: CalendarDay, right: CalendarDay) -> Bool {
     (left.year, left.month, left.day) < (right.year, right.month, right.day)
   }
@@ -47,12 +47,12 @@ public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertib
 
 extension CalendarDay: Codable {
   /// Reads a string `YYYY-MM-DD`.
-  /// - Throws: `DecodingError` when there is no single string, or it is no day.
+  /// - Throws: `DecodingError` if the value is not a single string or not a day.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
     guard let day = CalendarDay(text) else {
-      throw DecodingError.dataCorruptedError(in: container, debugDescription: "a day is written YYYY-MM-DD")
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: "a day must have the form YYYY-MM-DD")
     }
     self = day
   }
@@ -65,7 +65,7 @@ extension CalendarDay: Codable {
   }
 }
 
-/// The proleptic Gregorian calendar in whole numbers.
+/// The proleptic Gregorian calendar with integers.
 ///
 /// Source of the formulas: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
 /// https://howardhinnant.github.io/date_algorithms.html (`days_from_civil`, `civil_from_days`).

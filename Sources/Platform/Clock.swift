@@ -8,7 +8,7 @@
 
 /// The time that a vault, the sync engine or a server sees.
 ///
-/// Programs use ``system``. Tests and the simulator inject a clock of their own.
+/// Programs use ``system``. Tests and the simulator inject their own clocks.
 package struct Clock: Sendable {
   /// The wall time in milliseconds since 1970-01-01T00:00:00Z. It steps when the user or the network sets the clock.
   package let now: @Sendable () -> Int64

@@ -7,7 +7,7 @@
 extension Date {
   /// Parses the forms of ISO 8601 (RFC 3339) that name a moment: date and time of day, separated by `T` or a space,
   /// with or without seconds and a fraction, and a zone (`Z`, `+02:00`, `-0500`). Digits after the milliseconds are
-  /// ignored. `nil` for other texts, such as a time without a zone, which names no moment.
+  /// ignored. `nil` for other texts, such as a time without a zone, which does not name a moment.
   public init?(iso8601 text: UnsafeBufferPointer<UInt8>) {
     if text.count == TimestampText.length, let milliseconds = TimestampText.parse(text) {
       self.init(millisecondsSince1970: milliseconds)
@@ -25,7 +25,7 @@ extension Date {
   }
 }
 
-/// The general parser behind `Date(iso8601:)`. It converts the text into the stored form, which the stored form's own
+/// The general parser of `Date(iso8601:)`. It converts the text into the stored form, which the stored form's own
 /// parser checks.
 private enum ISO8601 {
   static func milliseconds(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
@@ -84,12 +84,12 @@ extension Date {
     Date(millisecondsSince1970: Clock.system.now())
   }
 
-  /// A time from milliseconds since 1970-01-01T00:00:00Z.
+  /// Creates a time from milliseconds since 1970-01-01T00:00:00Z.
   @inlinable
   public init(millisecondsSince1970 milliseconds: Int64) {
     self.init(timeIntervalSince1970: Double(milliseconds) / 1000)
   }
 
-  /// Whole milliseconds since 1970-01-01T00:00:00Z.
+  /// The whole milliseconds since 1970-01-01T00:00:00Z.
   package var milliseconds: Int64 { Int64((timeIntervalSince1970 * 1000).rounded()) }
 }

@@ -8,9 +8,9 @@ import CPlatform
   import Musl
 #endif
 
-/// A file descriptor. Interrupted calls are repeated. A descriptor that was opened here is closed at the end of its life.
+/// A file descriptor. Interrupted calls are repeated. A descriptor that this type opened is closed on deinitialization.
 package struct Descriptor: ~Copyable {
-  /// As the system knows it.
+  /// The number of the descriptor.
   package let number: Int32
   private let isOwned: Bool
 
@@ -21,10 +21,10 @@ package struct Descriptor: ~Copyable {
 
     package init(number: Int32) { self.number = number }
 
-    /// The failure of the call before.
+    /// The failure of the previous call.
     package static var last: Failure { Failure(number: errno) }
 
-    /// The system's message for it.
+    /// The system's message for the failure.
     package var text: String { String(cString: strerror(number)) }
   }
 
@@ -39,7 +39,7 @@ package struct Descriptor: ~Copyable {
     isOwned = true
   }
 
-  /// A descriptor that another object owns and closes.
+  /// Creates a descriptor that another object owns and closes.
   package init(borrowing number: Int32) {
     self.number = number
     isOwned = false
@@ -49,12 +49,12 @@ package struct Descriptor: ~Copyable {
     if isOwned { _ = close(number) }
   }
 
-  /// Reads into the buffer; 0 at the end.
+  /// Reads into the buffer. Returns 0 at the end.
   package func read(into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
     try Descriptor.repeating { systemRead(number, buffer) }
   }
 
-  /// Returns the next bytes, which are no secret; empty at the end.
+  /// Returns the next bytes, empty at the end. Not for secrets.
   package func chunk(atMost size: Int) throws(Failure) -> [UInt8] {
     var failure: Failure?
     let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
@@ -77,7 +77,7 @@ package struct Descriptor: ~Copyable {
     }
   }
 
-  /// Reads from a place in the file until the buffer is full or the file ends. Returns the number of bytes.
+  /// Reads from an offset until the buffer is full or the file ends. Returns the number of bytes.
   package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
     var done = 0
     while done < buffer.count {
@@ -89,7 +89,7 @@ package struct Descriptor: ~Copyable {
     return done
   }
 
-  /// Writes every byte to a place in the file.
+  /// Writes every byte at an offset.
   package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(Failure) {
     var done = 0
     while done < bytes.count {
@@ -98,14 +98,14 @@ package struct Descriptor: ~Copyable {
     }
   }
 
-  /// The size of the file, in bytes.
+  /// Returns the size of the file, in bytes.
   package func size() throws(Failure) -> Int {
     var status = stat()
     guard fstat(number, &status) == 0 else { throw .last }
     return Int(status.st_size)
   }
 
-  /// Cuts the file off, or makes it longer with zeros.
+  /// Truncates the file, or extends it with zeros.
   package func setSize(_ size: Int) throws(Failure) {
     _ = try Descriptor.repeating { Int(ftruncate(number, off_t(size))) }
   }
@@ -119,19 +119,19 @@ package struct Descriptor: ~Copyable {
     _ = try Descriptor.repeating { Int(fsync(number)) }
   }
 
-  /// Exactly this mode, whatever the umask is.
+  /// Sets exactly this mode, independent of the umask.
   package func setMode(_ mode: UInt32) throws(Failure) {
     guard fchmod(number, mode_t(mode)) == 0 else { throw .last }
   }
 
-  /// Whether it is a regular file.
+  /// Returns whether the file is a regular file.
   package func isRegular() throws(Failure) -> Bool {
     var status = stat()
     guard fstat(number, &status) == 0 else { throw .last }
     return status.st_mode & S_IFMT == S_IFREG
   }
 
-  /// Removes a file, where there is one.
+  /// Removes a file. A missing file is ignored.
   package static func remove(_ path: String) throws(Failure) {
     guard unlink(path) == 0 || errno == ENOENT else { throw .last }
   }
@@ -155,7 +155,7 @@ private func systemWrite(_ number: Int32, _ buffer: UnsafeRawBufferPointer) -> I
 }
 
 extension [UInt8] {
-  /// `withUnsafeBytes`, which cannot name the type of the errors yet.
+  /// Calls a closure with the bytes. `withUnsafeBytes` does not support typed errors yet.
   package func withBytes<Failure: Error>(_ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
     let result: Result<Void, Failure> = withUnsafeBytes { bytes in
       do throws(Failure) {

@@ -6,7 +6,8 @@ import CPlatform
   import Foundation
 #endif
 
-/// The time and the randomness of one vault or one server: one clock, one random source, and what is drawn from both.
+/// The time and the randomness of one vault or one server: a clock, a random source, and the values that are drawn from
+/// both.
 package struct Environment: Sendable {
   /// The clock.
   package let clock: Clock
@@ -16,7 +17,7 @@ package struct Environment: Sendable {
   package let uuids: UUIDSource
   /// Returns numbers from 0 to 1 that spread the retries of devices that failed together.
   package let jitter: @Sendable () -> Double
-  /// Whether clock and random source are those of the operating system, which SQLite uses by itself.
+  /// Whether clock and random source are those of the operating system, which SQLite uses by default.
   package let isSystem: Bool
 
   /// Creates an environment for a test or a simulation.
@@ -51,7 +52,7 @@ package struct Environment: Sendable {
 
 /// A source of random bytes: keys, salts, nonces, UUIDs and jitter.
 ///
-/// Programs use ``system``. Tests, the simulator and test vectors inject a source of their own.
+/// Programs use ``system``. Tests, the simulator and test vectors inject their own sources.
 public struct RandomSource: Sendable {
   /// Writes every byte of a buffer.
   public let fill: @Sendable (UnsafeMutableRawBufferPointer) -> Void
@@ -67,7 +68,7 @@ public struct RandomSource: Sendable {
     precondition(isFilled, "the system has no random generator")
   }
 
-  /// Returns bytes that are no secret, such as salts, nonces and identifiers.
+  /// Returns bytes that are not secret, such as salts, nonces and identifiers.
   package func bytes(_ count: Int) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
       fill(UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[0..<count]))

@@ -21,7 +21,7 @@ public struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
     public static let cannotWrite = Code(rawValue: "cannotWrite")
     /// The file system has no space left.
     public static let noSpace = Code(rawValue: "noSpace")
-    /// The file is written, but its folder could not be flushed. After a power failure the old file may be back.
+    /// The file is written, but its folder could not be flushed. A power failure may restore the old file.
     public static let notDurable = Code(rawValue: "notDurable")
   }
 
@@ -39,9 +39,9 @@ public struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
     switch (number, code) {
     case (ENOENT, _), (ENOTDIR, _): "check the path"
     case (_, .noSpace): "free some space and try again"
-    case (_, .notDurable): "check the disk; after a power failure the old file may be back"
+    case (_, .notDurable): "check the disk; a power failure may restore the old file"
     case (_, .unreadable): number == 0 ? "check the path" : "check the disk and the permissions"
-    case (EACCES, _), (EPERM, _), (EROFS, _): "check the permissions of the folder, or choose another place"
+    case (EACCES, _), (EPERM, _), (EROFS, _): "check the permissions of the folder, or choose another folder"
     default: nil
     }
   }
@@ -50,7 +50,7 @@ public struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
   public var description: String { hint.map { "\(message) (\($0))" } ?? message }
 
   /// Creates the error of a failed system call.
-  /// - Parameter action: the failed action, such as "make".
+  /// - Parameter action: the failed action, such as "create".
   package init(_ action: String, _ path: String, _ failure: Descriptor.Failure) {
     code =
       switch failure.number {
@@ -61,7 +61,7 @@ public struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
     (message, self.path, number) = ("cannot \(action) \(path): \(failure.text)", path, failure.number)
   }
 
-  /// Creates an error with a code and a message of its own.
+  /// Creates an error from a code and a message.
   package init(_ code: Code, _ message: String, path: String, number: Int32 = 0) {
     (self.code, self.message, self.path, self.number) = (code, message, path, number)
   }

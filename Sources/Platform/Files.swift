@@ -26,12 +26,12 @@ package enum Files {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// Creates a folder of mode 0700.
+  /// Creates a folder with mode 0700.
   package static func makeFolder(_ path: String) throws(FileError) {
-    guard mkdir(path, 0o700) == 0 else { throw .last("make the folder", path) }
+    guard mkdir(path, 0o700) == 0 else { throw .last("create the folder", path) }
   }
 
-  /// Creates an empty file of mode 0600 at a free path. SQLite gives the files next to a database the mode of the
+  /// Creates an empty file with mode 0600 at a free path. SQLite gives the files next to a database the mode of the
   /// database.
   package static func makeFile(_ path: String) throws(FileError) {
     _ = try OpenFile(creating: path)
@@ -51,11 +51,11 @@ package enum Files {
   /// Returns the space that the file system of a folder has left for this user, in bytes.
   package static func freeBytes(at path: String) throws(FileError) -> Int {
     var status = statvfs()
-    guard statvfs(path, &status) == 0 else { throw .last("look at the file system of", path) }
+    guard statvfs(path, &status) == 0 else { throw .last("query the file system of", path) }
     return Int(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
   }
 
-  /// Makes names durable that were added to a folder or removed from it.
+  /// Makes added and removed names of a folder durable.
   package static func syncFolder(_ path: String) throws(FileError) {
     try flush(path, O_RDONLY | O_DIRECTORY, "open the folder", "sync the folder")
   }
@@ -112,7 +112,7 @@ package enum Files {
     try writing.synchronize()
   }
 
-  /// Removes a folder and its content. Missing files are no error.
+  /// Removes a folder and its content. Missing files are ignored.
   package static func removeTree(_ path: String) throws(FileError) {
     if isFolder(path), !isLink(path) {
       for name in try names(in: path) { try removeTree(path + "/" + name) }

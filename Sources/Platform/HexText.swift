@@ -1,7 +1,7 @@
-/// Hexadecimal digits of bytes that are no secret.
+/// Hexadecimal digits of bytes that are not secret.
 @usableFromInline
 package enum HexText {
-  /// Returns two lower-case digits for each byte.
+  /// Returns two lowercase digits for each byte.
   package static func text(_ bytes: some Sequence<UInt8>) -> String {
     var digits: [UInt8] = []
     for byte in bytes {
@@ -11,7 +11,7 @@ package enum HexText {
     return String(decoding: digits, as: UTF8.self)
   }
 
-  /// Returns the lower-case digit of 0...15.
+  /// Returns the lowercase digit of 0...15.
   @inlinable
   package static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
 

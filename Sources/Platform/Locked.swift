@@ -18,8 +18,8 @@ package final class Locked<State: Sendable>: @unchecked Sendable {
   @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
   @usableFromInline var content: Content
 
-  /// For a value without size, such as `()`, the thread sanitizer uses the address of this object, which every thread
-  /// reads. The second field gives the content a size.
+  /// The value and a second field, which gives it a size. For a value without size, such as `()`, the thread sanitizer
+  /// would use the address of this object, which every thread reads.
   @usableFromInline
   struct Content {
     @usableFromInline var value: State
@@ -31,7 +31,7 @@ package final class Locked<State: Sendable>: @unchecked Sendable {
     mutex = .allocate(capacity: 1)
     // pthread_mutex_init fails only without memory or with attributes, and there are no attributes.
     let result = pthread_mutex_init(mutex, nil)
-    precondition(result == 0, "no memory for a mutex")
+    precondition(result == 0, "out of memory for a mutex")
   }
 
   deinit {

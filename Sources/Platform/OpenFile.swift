@@ -25,10 +25,10 @@ package final class OpenFile {
     } catch {
       throw FileError("read", path, error)
     }
-    guard isRegular else { throw FileError(.unreadable, "cannot read \(path): it is not a file", path: path) }
+    guard isRegular else { throw FileError(.unreadable, "cannot read \(path): not a file", path: path) }
   }
 
-  /// Creates a file of mode 0600 at a free path.
+  /// Creates a file with mode 0600 at a free path.
   package init(creating path: String) throws(FileError) {
     self.path = path
     do throws(Descriptor.Failure) {
@@ -38,7 +38,7 @@ package final class OpenFile {
     }
   }
 
-  /// The size in bytes.
+  /// Returns the size in bytes.
   package func size() throws(FileError) -> Int {
     do throws(Descriptor.Failure) { return try file.size() } catch { throw FileError("read", path, error) }
   }

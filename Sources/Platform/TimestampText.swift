@@ -3,7 +3,7 @@
 package enum TimestampText {
   /// The number of bytes.
   @usableFromInline package static let length = 24
-  /// 0000-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z in milliseconds since 1970.
+  /// The milliseconds since 1970 from 0000-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z.
   @usableFromInline package static let range: ClosedRange<Int64> = -62_167_219_200_000...253_402_300_799_999
 
   /// Returns the milliseconds since 1970; `nil` for any other text and for days that the calendar does not have.
@@ -30,7 +30,7 @@ package enum TimestampText {
     return Int64(((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + Int64(millisecond)
   }
 
-  /// Returns the text of a time. A time outside of ``range`` becomes the nearest time in it.
+  /// Returns the text of a time. A time outside ``range`` becomes the nearest time in it.
   package static func text(_ milliseconds: Int64) -> String {
     String(unsafeUninitializedCapacity: length) { buffer in
       write(

@@ -9,7 +9,7 @@ import Synchronization
 /// The text form of RFC 9562, section 4, read and written byte by byte.
 @usableFromInline
 package enum UUIDText {
-  /// Reads 36 characters in lower or upper case; `nil` if they are no UUID.
+  /// Parses 36 characters in lower or upper case; `nil` if they are not a UUID.
   @inlinable
   package static func parse(_ text: UnsafePointer<UInt8>) -> UUID? {
     var uuid: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -31,7 +31,7 @@ package enum UUIDText {
     return valid ? UUID(uuid: uuid) : nil
   }
 
-  /// Writes the lower-case form to a buffer of 36 bytes.
+  /// Writes the lowercase form to a buffer of 36 bytes.
   @inlinable
   package static func write(_ value: UUID, to text: UnsafeMutableBufferPointer<UInt8>) {
     var uuid = value.uuid
@@ -49,7 +49,7 @@ package enum UUIDText {
     }
   }
 
-  /// Returns the lower-case form.
+  /// Returns the lowercase form.
   package static func text(_ value: UUID) -> String {
     String(unsafeUninitializedCapacity: 36) { buffer in
       write(value, to: UnsafeMutableBufferPointer(rebasing: buffer[0..<36]))
@@ -66,7 +66,7 @@ package enum UUIDText {
     }
   }
 
-  /// Returns whether the text is a UUID in lower case.
+  /// Returns whether the text is a lowercase UUID.
   package static func isCanonical(_ text: some StringProtocol) -> Bool {
     parse(text) != nil && !text.utf8.contains { (0x41...0x46).contains($0) }
   }
@@ -90,8 +90,8 @@ extension UUID {
   public static func version7() -> UUID { UUIDSource.system.next() }
 }
 
-/// A source of version 7 UUIDs. The values of one source ascend, also within a millisecond and when the clock steps back
-/// (method 1 of RFC 9562, section 6.2: the counter continues, and carries into the time when it overflows).
+/// A source of version 7 UUIDs. The values of one source ascend, also within a millisecond and when the clock steps
+/// back (method 1 of RFC 9562, section 6.2: the counter continues, and carries into the time when it overflows).
 package final class UUIDSource: Sendable {
   /// The source of ``Foundation/UUID/version7()``.
   package static let system = UUIDSource(clock: .system, random: .system)

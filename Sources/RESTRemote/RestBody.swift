@@ -28,7 +28,7 @@ struct RestBody: Sendable {
     } catch let unfit as PathTemplate.UnsafePathValue {
       let text = unfit.value.isEmpty ? "empty" : "'\(unfit.value)'"
       throw Missing(
-        message: "{\(unfit.names.joined(separator: "."))} is \(text), which would make the path another one")
+        message: "{\(unfit.names.joined(separator: "."))} is \(text), which would change the path")
     }
   }
 
@@ -58,7 +58,7 @@ struct RestBody: Sendable {
 
   private func value(_ names: [String]) async throws -> String {
     if names == ["id"] {
-      guard let serverId else { throw Missing(message: "the API has not told the id of this record") }
+      guard let serverId else { throw Missing(message: "the API has not sent an id for this record") }
       return serverId.description
     }
     if names == ["uuid"] { return uuid }
@@ -73,11 +73,11 @@ struct RestBody: Sendable {
         switch fields[name] {
         case .text(let text)?: return text
         case .integer(let number)?: return String(number)
-        default: throw Missing(message: "the field \(name) is empty, and the path needs it")
+        default: throw Missing(message: "the field \(name) is empty, but the path requires it")
         }
       }
       guard case .text(let other)? = fields[name] else {
-        throw Missing(message: "the field \(name) is empty, and the path needs it")
+        throw Missing(message: "the field \(name) is empty, but the path requires it")
       }
       let rest = names[(index + 1)...]
       if rest.isEmpty || Array(rest) == ["id"] {
@@ -86,7 +86,7 @@ struct RestBody: Sendable {
       if Array(rest) == ["uuid"] { return other }
       guard let next = records.table(reference.entityType),
         let record = try await records.record(reference.entityType, other)
-      else { throw Missing(message: "what \(name) refers to is not on this device") }
+      else { throw Missing(message: "the record that \(name) refers to is not on this device") }
       (table, fields) = (next, record.state.fields)
     }
     throw Missing(message: "{\(names.joined(separator: "."))} has no value")
@@ -94,7 +94,7 @@ struct RestBody: Sendable {
 
   private func id(of type: String, _ uuid: String, _ name: String) async throws -> ServerId {
     guard let id = try await records.record(type, uuid)?.serverId else {
-      throw Missing(message: "the \(type) that \(name) refers to has no id at the server yet", isForNow: true)
+      throw Missing(message: "the \(type) that \(name) refers to has no id on the server yet", isForNow: true)
     }
     return id
   }

@@ -17,8 +17,8 @@ struct RestClient: Sendable {
   let limits: ListLimits
   /// The clock and the random source of the vault.
   let environment: Environment
-  /// The reasons why ids of the API cannot be stored, by entity, as its first responses show. A create would make a
-  /// record there that this device could never identify.
+  /// The reasons why ids of the API cannot be stored, by entity, as its first responses show. A create request would
+  /// create a record that this device could never identify.
   private let unfitIds = Locked<[String: String]>([:])
   /// The time by the API's clock minus the time by this device's clock, in milliseconds; `nil` before the first
   /// response.
@@ -52,43 +52,43 @@ struct RestClient: Sendable {
     return try await send(request)
   }
 
-  /// Fetches a page of a list: the whole document, not only the position of a record in a response.
+  /// Fetches a page of a list: the complete document, not only the position of a record in a response.
   /// - Returns: the response, and the bytes of its body.
   func fetch(_ request: HTTPRequest) async throws(RemoteFailure) -> (RestResponse, bytes: Int) {
-    var rules = file.answers
+    var rules = file.responseRules
     rules.record = .whole
-    let answer = try await answer(request)
-    return (RestResponse(answer, rules), answer.body.count)
+    let response = try await response(to: request)
+    return (RestResponse(response, rules), response.body.count)
   }
 
   func send(_ request: HTTPRequest) async throws(RemoteFailure) -> RestResponse {
-    RestResponse(try await answer(request), file.answers)
+    RestResponse(try await response(to: request), file.responseRules)
   }
 
   /// Requests the path of the route file, or the base of the API. Any response of the API shows that it is reachable.
   func health() async throws(RemoteFailure) {
-    let answer =
+    let response =
       if let call = file.health {
         try await ask(call.method, call.path.description)
       } else {
         try await ask("GET", "/")
       }
-    switch answer {
+    switch response {
     case .notThere(let failure): throw RemoteFailure(failure)
-    case .later: throw Self.failure(answer) ?? .offline
+    case .later: throw Self.failure(response) ?? .offline
     case .done, .gone, .invalid, .attempt, .credentials: return
     }
   }
 
-  private func answer(_ request: HTTPRequest) async throws(RemoteFailure) -> HTTPResponse {
-    let answer: HTTPResponse
+  private func response(to request: HTTPRequest) async throws(RemoteFailure) -> HTTPResponse {
+    let response: HTTPResponse
     do throws(TransportFailure) {
-      answer = try await transport.send(request)
+      response = try await transport.send(request)
     } catch {
       throw RemoteFailure(error)
     }
-    note(answer.headers["date"])
-    return answer
+    note(response.headers["date"])
+    return response
   }
 
   private func note(_ header: String?) {
@@ -104,27 +104,26 @@ struct RestClient: Sendable {
   func note(unfitId value: SyncValue?, of table: RecordTable, at place: JSONPlace) {
     let type = table.entity.type
     let problem = value.map {
-      "the id \($0.json.prefix(60)) at '\(place)' does not fit \(type).serverId; mend the route file or the table"
+      "the id \($0.json.prefix(60)) at '\(place)' does not fit \(type).serverId; correct the route file or the table"
     }
     unfitIds.withLock { $0[type] = problem }
   }
 
-  /// Returns the meaning of an unsuccessful response for the whole round; `nil` if it concerns only the requested
-  /// resource.
-  static func failure(_ answer: RestResponse) -> RemoteFailure? {
-    switch answer {
+  /// Returns the meaning of an unsuccessful response for the round; `nil` if it concerns only the requested resource.
+  static func failure(_ response: RestResponse) -> RemoteFailure? {
+    switch response {
     case .done, .gone, .invalid: nil
     case .credentials:
       RemoteFailure(
         .pauseCredentials, message: "the server does not accept the token", remedy: .setRemote)
     case .later(let seconds):
       RemoteFailure(
-        .later(seconds: seconds), message: "the server wants to be left alone for a while",
-        hint: "nothing is lost; sync goes on by itself", retryAfterSeconds: seconds)
+        .later(seconds: seconds), message: "the server requested a pause",
+        hint: "no data is lost; sync continues automatically", retryAfterSeconds: seconds)
     case .attempt(let status, let detail):
       RemoteFailure(
-        .attempt, message: "the server failed at it (status \(status)): \(detail)",
-        hint: "nothing is lost; it is tried again")
+        .attempt, message: "the server failed (status \(status)): \(detail)",
+        hint: "no data is lost; the request is retried")
     case .notThere(let failure): RemoteFailure(failure)
     }
   }

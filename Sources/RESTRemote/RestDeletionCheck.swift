@@ -36,11 +36,11 @@ struct RestDeletionCheck: Sendable {
     let body = RestBody(
       records: records, routes: routes, table: table, uuid: uuid, serverId: record.serverId, fields: record.state.fields
     )
-    let answer = try await client.ask(call.method, try await body.path(call.path))
-    switch answer {
+    let response = try await client.ask(call.method, try await body.path(call.path))
+    switch response {
     case .gone: return true
     case .done, .invalid: return false
-    default: throw RestClient.failure(answer) ?? .offline
+    default: throw RestClient.failure(response) ?? .offline
     }
   }
 

@@ -5,7 +5,7 @@ import SealedFiles
 import SyncModel
 import HTTPClient
 
-/// The images of a REST remote, sent as its route file says. Such an API processes images, so it receives the
+/// The images of a REST remote, sent according to its route file. Such an API processes images, so it receives the
 /// decrypted content.
 struct RestFiles: FileRemote {
   let client: RestClient
@@ -92,7 +92,7 @@ struct RestFiles: FileRemote {
         return found
       }
     } catch {
-      throw error.answer == .cancelled ? .transport(.cancelled) : .vaultFailed
+      throw error.responseClass == .cancelled ? .transport(.cancelled) : .vaultFailed
     }
   }
 }

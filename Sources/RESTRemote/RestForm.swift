@@ -43,19 +43,19 @@ struct RestForm: Sendable {
     request.upload = HTTPUpload(byteCount: Int64(head.count) + length + Int64(tail.count)) { offset, buffer in
       try Self.read(at: offset, buffer, head, file, length, tail)
     }
-    let answer: RestResponse
+    let response: RestResponse
     do throws(RemoteFailure) {
-      answer = try await client.send(request)
+      response = try await client.send(request)
     } catch {
       throw error.fileProblem
     }
-    if answer == .gone {
+    if response == .gone {
       guard try await openConflict() else { throw .refused(status: 404) }
       // It waits until the conflict is decided, and loses no attempt.
       throw .later(seconds: 1)
     }
-    if let problem = answer.fileProblem { throw problem }
-    guard case .done(let record?) = answer,
+    if let problem = response.fileProblem { throw problem }
+    guard case .done(let record?) = response,
       let id = body.routes.id.value(in: record).flatMap({ RestRecords.id($0, of: body.table) })
     else {
       // The record may exist, but the response does not name its id.
@@ -166,7 +166,7 @@ struct RestForm: Sendable {
 extension RemoteFailure {
   /// Returns the meaning of a failed request for an image.
   var fileProblem: UploadProblem {
-    switch answer {
+    switch responseClass {
     case .later(let seconds): .later(seconds: seconds)
     case .pauseCredentials: .credentials
     case .cancelled: .transport(.cancelled)

@@ -2,15 +2,15 @@ import VaultStore
 import SyncModel
 import HTTPClient
 
-/// Finds out whether an attempt whose response was lost has created a record: a record of the API with the same
-/// fields that is no record of the vault.
+/// Finds out whether an attempt whose response was lost has created a record: a record of the API that has the same
+/// fields and is not a record of the vault.
 struct RestLookUp: Sendable {
   let client: RestClient
   let records: RestRecords
   let body: RestBody
   let routes: EntityRoutes
 
-  /// The id of the record at the API; nil when it is not there, or the API cannot be asked.
+  /// Returns the id of the record at the API; `nil` if the record is missing or the API cannot be reached.
   func find() async throws -> ServerId? {
     guard case .lookUp(let call, let items, let match)? = routes.repeats else { return nil }
     var paging = Paging.none
@@ -28,8 +28,8 @@ struct RestLookUp: Sendable {
       case .gone: return nil
       case .list(let message):
         throw RemoteFailure(
-          .attempt, message: "whether the server has the record already is not known: \(message)",
-          hint: "look at 'lookUp' in the route file")
+          .attempt, message: "cannot determine whether the server already has the record: \(message)",
+          hint: "check 'lookUp' in the route file")
       }
     }
     let known = try await records.known(body.table.entity.type)

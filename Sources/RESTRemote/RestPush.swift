@@ -17,7 +17,7 @@ struct RestPush: Sendable {
   func send() async throws(RemoteFailure) -> Sent {
     guard let table = records.table(operation.entityType), let routes = client.file.entities[operation.entityType]
     else {
-      return refused("the server has no place for records of the kind \(operation.entityType)")
+      return refused("the server does not store \(operation.entityType) records")
     }
     let stored = try await records.record(operation.entityType, operation.entityUuid)
     let fields = (stored?.state.fields ?? [:]).overlaid(with: operation.patch.fields)
@@ -55,7 +55,7 @@ struct RestPush: Sendable {
     // The image creates the record and waits only for its parent, which exists.
     if routes.goesWithImage { return Sent(outcome: .accepted(version: version, serverId: nil)) }
     guard let call = routes.create else {
-      return refused("the server takes no new records of the kind \(operation.entityType)")
+      return refused("the server does not accept new \(operation.entityType) records")
     }
     if let problem = client.unfitIds(of: operation.entityType) { return refused("nothing was sent: \(problem)") }
     if operation.isRepeated,
@@ -63,9 +63,9 @@ struct RestPush: Sendable {
     {
       return Sent(outcome: .accepted(version: version, serverId: id))
     }
-    let answer = try await client.ask(
+    let response = try await client.ask(
       call.method, try await body.path(call.path), body: .object(try await body.members()), headers: headers(routes))
-    switch answer {
+    switch response {
     case .done(let record):
       guard let id = record.flatMap({ routes.id.value(in: $0) }).flatMap({ RestRecords.id($0, of: body.table) }) else {
         if let value = record.flatMap({ routes.id.value(in: $0) }), value != .null {
@@ -76,7 +76,7 @@ struct RestPush: Sendable {
       return Sent(outcome: .accepted(version: version, serverId: id))
     case .gone: return try await parentGone(body, call)
     case .invalid(let status, let detail): return refused(detail, status: status)
-    default: throw RestClient.failure(answer) ?? .offline
+    default: throw RestClient.failure(response) ?? .offline
     }
   }
 
@@ -90,7 +90,8 @@ struct RestPush: Sendable {
         ServerProblem(
           type: ServerProblem.perhapsTaken, title: "", status: 422,
           detail:
-            "the server has taken it, but its answer has no id at '\(routes.id)' that \(body.table.entity.type).serverId can hold; mend the route file or the table before a retry"
+            "the server accepted it, but its response has no id at '\(routes.id)' that fits "
+            + "\(body.table.entity.type).serverId; correct the route file or the table before a retry"
         )))
   }
 
@@ -105,16 +106,16 @@ struct RestPush: Sendable {
     // The record is sent with its image, with the values of that time.
     if routes.goesWithImage, body.serverId == nil { return Sent(outcome: .accepted(version: version, serverId: nil)) }
     guard let call = routes.update else {
-      return refused("the server takes no changes of records of the kind \(operation.entityType)")
+      return refused("the server does not accept changes to \(operation.entityType) records")
     }
     // PATCH sends the changes (RFC 5789), PUT the whole record (RFC 9110).
     let changed = Set(operation.patch.fields.names)
     let members = try await body.members(only: call.method == "PATCH" ? changed : nil, cleared: changed)
     // No changed field is sent to the API.
     if members.isEmpty { return Sent(outcome: .accepted(version: version, serverId: nil)) }
-    let answer = try await client.ask(
+    let response = try await client.ask(
       call.method, try await body.path(call.path), body: .object(members), headers: headers(routes))
-    switch answer {
+    switch response {
     case .done: return Sent(outcome: .accepted(version: version, serverId: nil))
     case .gone:
       let state = RecordState(
@@ -126,7 +127,7 @@ struct RestPush: Sendable {
         outcome: .conflict(.deletedRemotely, fields: operation.patch.fields.names, record: remote),
         gone: RemoteDeletions(root: nil, followers: try await followers))
     case .invalid(let status, let detail): return refused(detail, status: status)
-    default: throw RestClient.failure(answer) ?? .offline
+    default: throw RestClient.failure(response) ?? .offline
     }
   }
 
@@ -141,17 +142,17 @@ struct RestPush: Sendable {
       return Sent(outcome: .accepted(version: 0, serverId: nil))
     }
     guard let call = routes.delete else {
-      return refused("the server deletes no records of the kind \(operation.entityType)")
+      return refused("the server does not accept deletions of \(operation.entityType) records")
     }
-    let answer = try await client.ask(call.method, try await body.path(call.path), headers: headers(routes))
-    switch answer {
+    let response = try await client.ask(call.method, try await body.path(call.path), headers: headers(routes))
+    switch response {
     case .done, .gone:
       // The API has deleted the dependents as well, and would not report it.
       return Sent(
         outcome: .accepted(version: version, serverId: nil),
         gone: RemoteDeletions(root: nil, followers: try await followers))
     case .invalid(let status, let detail): return refused(detail, status: status)
-    default: throw RestClient.failure(answer) ?? .offline
+    default: throw RestClient.failure(response) ?? .offline
     }
   }
 
@@ -160,7 +161,7 @@ struct RestPush: Sendable {
   /// The parent of a new record is missing: a conflict for the user.
   private func parentGone(_ body: RestBody, _ call: RouteCall) async throws -> Sent {
     guard let gone = try await RestDeletionCheck(client: client, records: records).parent(of: body, call.path) else {
-      return refused("the server says that what this belongs to is not there (status 404)", status: 404)
+      return refused("the parent of the record is not on the server (status 404)", status: 404)
     }
     return Sent(outcome: .conflict(.deletedRemotely, fields: [gone.field], record: nil), gone: gone.records)
   }

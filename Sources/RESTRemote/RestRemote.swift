@@ -4,11 +4,11 @@ import VaultStore
 import SyncModel
 import HTTPClient
 
-/// An existing API, used as a route file says: each record is sent with requests of its own, and the lists of
+/// An existing API, used according to a route file: each record is sent with separate requests, and the lists of
 /// server-owned entities are fetched.
 ///
-/// Such an API has no versions, so nothing is merged there: the sent values count. A record that the server deleted
-/// is a conflict for the user.
+/// Such an API has no versions, so the server does not merge: the sent values win. A record that the server deleted is
+/// a conflict for the user.
 public struct RestRemote: Remote {
   let client: RestClient
   let records: RestRecords
@@ -51,12 +51,12 @@ public struct RestRemote: Remote {
   public func account() async throws(RemoteFailure) -> AccountInfo {
     var (account, user) = (file.service, "")
     if let route = file.account {
-      let answer = try await client.ask("GET", route.call.path.description)
-      guard case .done(let document?) = answer, let id = route.id.value(in: document).flatMap(ServerId.init) else {
-        throw RestClient.failure(answer)
+      let response = try await client.ask("GET", route.call.path.description)
+      guard case .done(let document?) = response, let id = route.id.value(in: document).flatMap(ServerId.init) else {
+        throw RestClient.failure(response)
           ?? RemoteFailure(
-            .refused, message: "the API does not say who the token belongs to",
-            hint: "look at 'account' in the route file")
+            .refused, message: "the API does not report the account of the token",
+            hint: "check 'account' in the route file")
       }
       account = id.description
       if let place = route.user, case .text(let name)? = place.value(in: document) { user = name }
@@ -77,9 +77,9 @@ public struct RestRemote: Remote {
     }
     for (_, routes) in file.entities.sorted(by: { $0.key < $1.key }) {
       guard case .call(let call, _, _, _)? = routes.list else { continue }
-      let answer = try await client.ask(call.method, call.path.description)
-      switch answer {
-      case .credentials, .notThere: throw RestClient.failure(answer) ?? .offline
+      let response = try await client.ask(call.method, call.path.description)
+      switch response {
+      case .credentials, .notThere: throw RestClient.failure(response) ?? .offline
       // A problem of a single list is reported when it is fetched.
       case .done, .gone, .invalid, .later, .attempt: return
       }
@@ -107,15 +107,15 @@ public struct RestRemote: Remote {
     try await RestLists(client: client, records: records).page(cursor)
   }
 
-  /// Never asked: see ``capabilities``.
+  /// Never called; see ``capabilities``.
   public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool { throw Self.unable }
-  /// Never asked: see ``capabilities``.
+  /// Never called; see ``capabilities``.
   public func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests { throw Self.unable }
-  /// Never asked: see ``capabilities``.
+  /// Never called; see ``capabilities``.
   public func digests(
     entityType: String, projects: [String]
   ) async throws(RemoteFailure) -> BucketDigests { throw Self.unable }
-  /// Never asked: see ``capabilities``.
+  /// Never called; see ``capabilities``.
   public func digests(
     entityType: String, bucket: String, projects: [String]
   ) async throws(RemoteFailure) -> RecordDigests { throw Self.unable }
@@ -128,5 +128,5 @@ public struct RestRemote: Remote {
   }
 
   private static let unable = RemoteFailure(
-    .refused, message: "an API that exists already cannot be asked this", hint: "use a FieldVault server for it")
+    .refused, message: "an existing REST API does not support this request", hint: "use a FieldVault server")
 }

@@ -6,11 +6,11 @@ public struct Angle: Hashable, Comparable, Sendable {
   /// The angle in radians.
   public let radians: Double
 
-  /// An angle in radians.
+  /// Creates an angle in radians.
   public init(radians: Double) { self.radians = radians }
-  /// An angle in minutes of angle.
+  /// Creates an angle in minutes of angle.
   public init(moa: Double) { self.init(radians: moa * Self.radiansPerMoa) }
-  /// An angle in milliradians.
+  /// Creates an angle in milliradians.
   public init(mil: Double) { self.init(radians: mil / 1000) }
 
   /// The angle in minutes of angle, π/10,800 of a radian each.
@@ -23,35 +23,35 @@ public struct Angle: Hashable, Comparable, Sendable {
   /// Whether one angle is smaller than another.
   public static func < (left: Angle, right: Angle) -> Bool { left.radians < right.radians }
 
-  /// The angle that a length on the target takes up, seen from the muzzle.
+  /// Returns the angle of a length on the target, seen from the muzzle.
   ///
   /// It is length over distance, the arc in place of the chord, as scopes are marked: twice the length is twice the angle.
   /// Against `2 * atan(length / (2 * distance))` it is too large by a twelfth of the square of the angle in radians,
   /// less than 0.01 % up to 100 MOA.
   /// - Parameters:
   ///   - inches: a length on the target, or an offset to either side.
-  ///   - yards: to the target, 36 inches each; above zero.
+  ///   - yards: the distance to the target in yards of 36 inches; above zero.
   public static func subtended(inches: Double, atYards yards: Double) throws(RangeError) -> Angle {
-    try RangeError.requirePositive(yards, "the distance", hint: "give the yards to the target")
+    try RangeError.requirePositive(yards, "the distance", hint: "give the distance to the target in yards")
     let radians = inches / (yards * 36)
     guard radians.isFinite else {
-      throw RangeError(.notFinite, "the length is not a finite number", hint: "give the inches on the target")
+      throw RangeError(.notFinite, "the length is not a finite number", hint: "give the length on the target in inches")
     }
     return Angle(radians: radians)
   }
 
-  /// The inches that this angle takes up on a target.
-  /// - Parameter yards: to the target; above zero.
+  /// Returns the length of this angle on a target, in inches.
+  /// - Parameter yards: the distance to the target; above zero.
   public func inches(atYards yards: Double) throws(RangeError) -> Double {
-    try RangeError.requirePositive(yards, "the distance", hint: "give the yards to the target")
+    try RangeError.requirePositive(yards, "the distance", hint: "give the distance to the target in yards")
     return radians * yards * 36
   }
 }
 
 extension DopeEntry {
-  /// The elevation that was dialled, up being positive; nil where neither unit has a value.
+  /// The dialled elevation, positive upwards; `nil` if neither unit has a value.
   public var elevation: Angle? { Self.hold(moa: elevationMoa, mil: elevationMil) }
-  /// The windage that was dialled, right being positive; nil where neither unit has a value.
+  /// The dialled windage, positive to the right; `nil` if neither unit has a value.
   public var windage: Angle? { Self.hold(moa: windageMoa, mil: windageMil) }
 
   /// Returns the unit of the given value: 0 is the default of both.

@@ -13,10 +13,10 @@ public struct TargetPoint: Hashable, Sendable {
   /// Inches above the point of aim.
   public var y: Double
 
-  /// A place on a target.
+  /// Creates a place on a target.
   public init(x: Double, y: Double) { (self.x, self.y) = (x, y) }
 
-  /// Inches from one place to another.
+  /// Returns the distance to another place in inches.
   public func distance(to other: TargetPoint) -> Double { hypot(x - other.x, y - other.y) }
 }
 
@@ -27,49 +27,49 @@ public struct ImagePoint: Hashable, Sendable {
   /// Pixels below the picture's upper edge.
   public var y: Double
 
-  /// A place in a picture.
+  /// Creates a place in a picture.
   public init(x: Double, y: Double) { (self.x, self.y) = (x, y) }
 }
 
 /// The scale of a picture of a target, from a known length in it.
 ///
-/// It assumes that the picture was taken from the front: one scale applies to all of it.
+/// The picture must show the target from the front, so that one scale applies to all of it.
 public struct Calibration: Hashable, Sendable {
-  /// How many pixels of the picture are an inch on the target.
+  /// The number of pixels of the picture per inch on the target.
   public let pixelsPerInch: Double
 
-  /// A scale that is known already, from a scanner or a printed target.
+  /// Creates a known scale, from a scanner or a printed target.
   /// - Throws: ``RangeError`` with `notPositive` or `notFinite`.
   public init(pixelsPerInch: Double) throws(RangeError) {
-    try RangeError.requirePositive(pixelsPerInch, "the scale", hint: "give the pixels for an inch")
+    try RangeError.requirePositive(pixelsPerInch, "the scale", hint: "give the pixels per inch")
     self.pixelsPerInch = pixelsPerInch
   }
 
-  /// The scale from two places in the picture that are a known length apart on the target.
+  /// Creates the scale from two places in the picture that are a known length apart on the target.
   /// - Parameters:
   ///   - first: one end of the reference length.
   ///   - second: its other end.
   ///   - inches: the length between them on the target, above zero.
   /// - Throws: ``RangeError`` with `pointsCoincide`, `notPositive` or `notFinite`.
   public init(from first: ImagePoint, to second: ImagePoint, inches: Double) throws(RangeError) {
-    try RangeError.requirePositive(inches, "the reference length", hint: "give the inches between the two points")
+    try RangeError.requirePositive(inches, "the reference length", hint: "give the distance of the points in inches")
     let pixels = hypot(first.x - second.x, first.y - second.y)
     guard pixels.isFinite else {
       throw RangeError(.notFinite, "a reference point is not a finite number", hint: "place both points again")
     }
     guard pixels > 0 else {
-      throw RangeError(.pointsCoincide, "both reference points are the same", hint: "place them apart")
+      throw RangeError(.pointsCoincide, "both reference points are identical", hint: "place the points apart")
     }
     try self.init(pixelsPerInch: pixels / inches)
   }
 
-  /// The length on the target of a length in the picture.
+  /// Returns the length on the target of a length in the picture.
   public func inches(pixels: Double) -> Double { pixels / pixelsPerInch }
 
-  /// Where a place in the picture is on the target. A picture counts downwards, a target upwards.
+  /// Returns the position on the target of a place in the picture. A picture counts downwards, a target upwards.
   /// - Parameters:
   ///   - point: a place in the picture, such as the centre of a hole.
-  ///   - pointOfAim: where the shooter aimed, in the same picture.
+  ///   - pointOfAim: the point of aim, in the same picture.
   public func position(of point: ImagePoint, pointOfAim: ImagePoint) -> TargetPoint {
     TargetPoint(x: inches(pixels: point.x - pointOfAim.x), y: inches(pixels: pointOfAim.y - point.y))
   }

@@ -11,21 +11,21 @@ import CipherSQL
 public struct Dashboard: Sendable {
   /// The numbers of the server; `nil` if they were never fetched. Numbers that an older server lacks are `nil` in it.
   public let summary: AnalyticsSummary?
-  /// The last sessions, those of this device among those of the server.
+  /// The last sessions, of this device and of the server.
   public let recentSessions: [RangeQueries.RecentSessionsRow]
-  /// How much is not at the server.
+  /// The work that the server does not have.
   public let waiting: UnsentWork
 
-  /// When the numbers of the server came.
+  /// The time when the numbers were fetched from the server.
   public var asOf: Date? { summary?.lastSyncedAt }
 
-  /// Whether there is nothing to show: no numbers and no session.
+  /// Whether the dashboard is empty: it has no numbers and no session.
   public var isEmpty: Bool { summary == nil && recentSessions.isEmpty }
 
-  /// Reads it all in one state of the vault.
+  /// Reads the dashboard from one state of the vault.
   /// - Parameters:
   ///   - connection: a reading transaction.
-  ///   - sessions: how many sessions at most.
+  ///   - sessions: the maximum number of sessions.
   public static func read(_ connection: Connection, sessions: Int64 = 5) throws -> Dashboard {
     Dashboard(
       summary: try RangeQueries.analyticsSummary(connection),

@@ -33,7 +33,7 @@ extension GroupEntry {
     try RangeError.requirePositive(bulletDiameter, "the bullet's diameter", hint: "give it in inches, as in 0.264")
     let metrics = try GroupMetrics(positions)
     guard let group = try connection.find(GroupEntry.self, groupEntryId) else {
-      throw RangeError(.noSuchRecord, "the group is not stored, or is deleted", hint: "insert it first")
+      throw RangeError(.noSuchRecord, "the group is not stored or is deleted", hint: "insert it first")
     }
     let angles = try metrics.angles(atYards: Double(group.distance))
     return try connection.savepoint {

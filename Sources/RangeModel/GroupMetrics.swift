@@ -7,15 +7,15 @@
 /// One hole has no spread: every measure of it is 0 and does not describe the rifle, see ``isGroup``. Holes at the
 /// same place are a group whose measures are all 0.
 public struct GroupMetrics: Hashable, Sendable {
-  /// How many holes were measured.
+  /// The number of measured holes.
   public let holes: Int
   /// The centre of the group, its mean point of impact: the mean of the holes' x and of their y.
   public let center: TargetPoint
   /// The distance between the two holes that are farthest apart.
   public let extremeSpread: Double
-  /// From the leftmost hole to the rightmost.
+  /// The distance from the leftmost hole to the rightmost.
   public let horizontalSpread: Double
-  /// From the lowest hole to the highest.
+  /// The distance from the lowest hole to the highest.
   public let verticalSpread: Double
   /// The mean distance of the holes from the centre of the group.
   public let meanRadius: Double
@@ -26,7 +26,7 @@ public struct GroupMetrics: Hashable, Sendable {
   /// directions it approaches √(2 ln 2) σ = 1.1774 σ, the median of Rayleigh's distribution.
   public let cep50: Double
 
-  /// Whether there are the two holes that a spread needs.
+  /// Whether the group has the two holes that a spread requires.
   public var isGroup: Bool { holes > 1 }
 
   /// Measures a group.
@@ -34,7 +34,7 @@ public struct GroupMetrics: Hashable, Sendable {
   /// - Throws: ``RangeError`` with `noHoles`, or `notFinite`.
   public init(_ positions: some Collection<TargetPoint>) throws(RangeError) {
     guard !positions.isEmpty else {
-      throw RangeError(.noHoles, "the group has no hole", hint: "mark the holes on the target")
+      throw RangeError(.noHoles, "the group has no holes", hint: "mark the holes on the target")
     }
     holes = positions.count
     let count = Double(positions.count)
@@ -48,7 +48,7 @@ public struct GroupMetrics: Hashable, Sendable {
     cep50 = (radii[(radii.count - 1) / 2] + radii[radii.count / 2]) / 2
     // An infinite sum, or NaN in a hole, shows in the result.
     guard (extremeSpread + meanRadius + cep50).isFinite, (center.x + center.y).isFinite else {
-      throw RangeError(.notFinite, "a hole is not at a finite place", hint: "mark the holes again")
+      throw RangeError(.notFinite, "a hole does not have finite coordinates", hint: "mark the holes again")
     }
   }
 
@@ -86,13 +86,13 @@ public struct GroupMetrics: Hashable, Sendable {
   }
 }
 
-/// How large a group is, as angles from the muzzle: in minutes of angle or milliradians.
+/// The size of a group as angles from the muzzle: in minutes of angle or milliradians.
 public struct GroupAngles: Hashable, Sendable {
-  /// Between the two holes that are farthest apart.
+  /// The distance between the two holes that are farthest apart.
   public let extremeSpread: Angle
-  /// From the leftmost hole to the rightmost.
+  /// The distance from the leftmost hole to the rightmost.
   public let horizontalSpread: Angle
-  /// From the lowest hole to the highest.
+  /// The distance from the lowest hole to the highest.
   public let verticalSpread: Angle
   /// The mean distance of a hole from the centre of the group.
   public let meanRadius: Angle

@@ -6,27 +6,27 @@ import CipherSQL
   import Foundation
 #endif
 
-/// How much of the sessions is not at the server.
+/// The work on sessions that the server does not have.
 public struct UnsentWork: Hashable, Sendable {
-  /// Sessions of which something waits: the number on a badge.
+  /// The number of sessions with unsent work, for a badge.
   public let sessions: Int64
-  /// Records that wait, deletions among them.
+  /// The number of unsent records, including deletions.
   public let records: Int64
   /// The records that the server refused. They wait for the user.
   public let failed: Int64
   /// The records with an open conflict.
   public let contested: Int64
-  /// Since when the oldest of them waits; nil where nothing does.
+  /// The time since which the oldest unsent record waits; `nil` if no record waits.
   public let since: Date?
   /// The pictures whose files were not sent yet.
   public let images: Int64
-  /// Their bytes.
+  /// The number of bytes of these pictures.
   public let imageBytes: Int64
 
-  /// Whether nothing waits, neither a record nor a picture.
+  /// Whether no record and no picture is unsent.
   public var isEmpty: Bool { records == 0 && images == 0 }
 
-  /// Returns whether there is so much unsent work that the user should look for a network.
+  /// Returns whether the amount of unsent work exceeds a limit, so that the user should connect to a network.
   /// - Parameters:
   ///   - records: the number of records from which this is true.
   ///   - imageBytes: the bytes of pictures from which this is true.
@@ -34,7 +34,7 @@ public struct UnsentWork: Hashable, Sendable {
     self.records >= records || self.imageBytes >= imageBytes
   }
 
-  /// Counts it.
+  /// Counts the unsent work.
   /// - Parameter connection: a reading transaction.
   public static func read(_ connection: Connection) throws -> UnsentWork {
     let row = try RangeQueries.howMuchWaits(connection)

@@ -1,14 +1,14 @@
-/// How fast the shots of a string were, and how evenly, in feet per second.
+/// The velocities of the shots of a string and their spread, in feet per second.
 ///
 /// Source: NIST/SEMATECH, e-Handbook of Statistical Methods, 1.3.5.1 (mean) and 1.3.5.6 (range and standard deviation).
 public struct VelocityStatistics: Hashable, Sendable {
-  /// How many shots count.
+  /// The number of included shots.
   public let count: Int
-  /// Their mean velocity.
+  /// The mean velocity.
   public let mean: Double
-  /// The slowest of them.
+  /// The velocity of the slowest shot.
   public let minimum: Double
-  /// The fastest of them.
+  /// The velocity of the fastest shot.
   public let maximum: Double
   /// The standard deviation of the sample, with n - 1 in the denominator: the value that chronographs show, and the
   /// estimate for the ammunition of the string. `nil` for a single shot, for which it is not defined.
@@ -18,15 +18,15 @@ public struct VelocityStatistics: Hashable, Sendable {
   /// 1.7.
   public let standardDeviation: Double?
 
-  /// From the slowest shot to the fastest; 0 for a single shot.
+  /// The difference between the fastest and the slowest shot; 0 for a single shot.
   public var extremeSpread: Double { maximum - minimum }
 
-  /// The statistics of velocities, in any order.
+  /// Computes the statistics of velocities, in any order.
   /// - Parameter velocities: in feet per second, each above zero.
   /// - Throws: ``RangeError`` with `noShots`, `notPositive` or `notFinite`.
   public init(_ velocities: some Collection<Double>) throws(RangeError) {
     guard let first = velocities.first else {
-      throw RangeError(.noShots, "the string has no shot that counts", hint: "add a shot, or take one back in")
+      throw RangeError(.noShots, "the string has no included shots", hint: "add a shot, or include an excluded shot")
     }
     var (slowest, fastest, sum) = (first, first, 0.0)
     for velocity in velocities {

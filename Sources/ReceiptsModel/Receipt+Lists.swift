@@ -1,6 +1,6 @@
 import CipherSQL
 
-/// A field that is read from a receipt at first and the user's from the user's first edit on; see
+/// A field that is read from a receipt until a user edits it, and owned by the user afterwards; see
 /// `Receipt.userEditedFields`.
 public enum UserEditedField: String, CaseIterable, Sendable {
   case storeName, category, warrantyMonths
@@ -21,11 +21,11 @@ extension Receipt {
   /// Replaces the object keys of the images.
   public mutating func setUploadedImageKeys(_ keys: [String]) throws { imageKeys = try JSONText(encoding: keys) }
 
-  /// The files of images that this device has beside the vault's own.
+  /// The image files that this device stores outside of the vault.
   /// - Throws: `DecodingError` when the column holds anything but a JSON array of texts.
   public func localImages() throws -> [String] { try localImagePaths.decoded() }
 
-  /// Replaces the files of images that this device has beside the vault's own.
+  /// Replaces the image files that this device stores outside of the vault.
   public mutating func setLocalImages(_ paths: [String]) throws { localImagePaths = try JSONText(encoding: paths) }
 
   /// The fields that the user has edited. The database maintains them: an UPDATE that changes such a field marks it,
@@ -35,7 +35,7 @@ extension Receipt {
     Set(try userEditedFields.decoded(as: [String].self).compactMap(UserEditedField.init))
   }
 
-  /// Says of a new receipt which values the user has typed, for a form in which a receipt is entered by hand.
+  /// Marks the values of a new receipt that the user has typed, for a form in which a receipt is entered manually.
   public mutating func markAsEdited(_ fields: Set<UserEditedField>) throws {
     let names = Set(try userEditedFields.decoded(as: [String].self)).union(fields.map(\.rawValue))
     userEditedFields = try JSONText(encoding: names.sorted())

@@ -14,7 +14,7 @@ public enum ReceiptSettings {
     try connection.fetchOne("SELECT value FROM Setting WHERE name = \(prefix + name)", as: Optional<String>.self) ?? nil
   }
 
-  /// Sets a setting, or forgets it.
+  /// Sets or removes a setting.
   public static func set(_ name: String, _ value: String?, in connection: WriteConnection) throws {
     guard let value else {
       try connection.execute("DELETE FROM Setting WHERE name = \(prefix + name)")

@@ -1,9 +1,9 @@
 import CipherSQL
 
-/// When a warranty ends.
+/// The end of a warranty.
 public enum Warranty {
-  /// The day on which a warranty of some months ends: the same day of the month, or the last one of a month that is too
-  /// short. 31 January and one month are 28 or 29 February.
+  /// Returns the day on which a warranty of some months ends: the same day of the month, or the last one of a month
+  /// that is too short. 31 January and one month are 28 or 29 February.
   ///
   /// `warrantyExpiryDate` in the table is computed in the same way by the database itself.
   /// - Returns: nil for a negative number of months, or where the year would be beyond 9999.

@@ -6,21 +6,21 @@ import CipherSQL
   import Foundation
 #endif
 
-/// A day on which a user wants to hear that a warranty ends.
+/// A reminder that a warranty ends.
 public struct WarrantyReminder: Hashable, Sendable, Identifiable {
   /// The uuid of the receipt.
   public let receipt: UUID
   /// The shop, if it is known.
   public let storeName: String?
-  /// When the warranty ends.
+  /// The day on which the warranty ends.
   public let expiryDate: CalendarDay
-  /// How many days before that this reminder is.
+  /// The number of days between the reminder and the end of the warranty.
   public let daysBefore: Int
   /// The day of the reminder.
   public let date: CalendarDay
 
-  /// The same for the same receipt and number of days, so that a notification that is scheduled under it is replaced and not
-  /// shown twice.
+  /// The identifier, equal for the same receipt and number of days. A notification scheduled under it is replaced and
+  /// not shown twice.
   public var id: String { "\(receipt.uuidString.lowercased())/\(daysBefore)" }
 }
 
@@ -28,14 +28,14 @@ extension WarrantyReminder {
   /// The default days before the end on which a user is reminded: a month, a week and a day.
   public static let usualDaysBefore = [30, 7, 1]
 
-  /// The next reminders, the first one first.
+  /// Returns the next reminders, the earliest first.
   ///
   /// ```swift
   /// for reminder in try WarrantyReminder.next(from: today, in: db) { schedule(reminder.id, on: reminder.date) }
   /// ```
   /// - Parameters:
   ///   - today: the user's own day; reminders of today are among them.
-  ///   - daysBefore: how many days before the end, 0 for the last day itself. Negative numbers are left out.
+  ///   - daysBefore: the numbers of days before the end, 0 for the last day itself. Negative numbers are left out.
   ///   - limit: the most that are wanted; systems keep a limited number of notifications.
   public static func next(
     from today: CalendarDay, daysBefore: [Int] = usualDaysBefore, limit: Int = 64, in connection: Connection

@@ -8,7 +8,7 @@
 
 /// The moisture of the air from a reading of temperature and relative humidity.
 public enum Psychrometrics {
-  /// The saturation pressure of water vapour over water, in millibars.
+  /// Returns the saturation pressure of water vapour over water, in millibars.
   ///
   /// Source: O. A. Alduchov and R. E. Eskridge, "Improved Magnus Form Approximation of Saturation Vapor Pressure",
   /// Journal of Applied Meteorology 35 (1996), equation 21; within 0.4 % from -40 to 50 °C.
@@ -18,10 +18,10 @@ public enum Psychrometrics {
     return 6.1094 * exp(17.625 * celsius / (celsius + 243.04))
   }
 
-  /// The temperature in °F at which this air would begin to condense: the inverse of ``saturationPressure(fahrenheit:)``.
+  /// Returns the dew point in °F: the inverse of ``saturationPressure(fahrenheit:)``.
   /// - Parameters:
   ///   - fahrenheit: the temperature of the air in °F.
-  ///   - relativeHumidity: in %, above 0 and up to 100; nil is returned for anything else.
+  ///   - relativeHumidity: in %, above 0 and up to 100; returns `nil` for other values.
   public static func dewPoint(fahrenheit: Double, relativeHumidity: Double) -> Double? {
     guard relativeHumidity > 0, relativeHumidity <= 100 else { return nil }
     let ratio = log(saturationPressure(fahrenheit: fahrenheit) * relativeHumidity / 100 / 6.1094)

@@ -1,4 +1,4 @@
-/// A mistake in a file that the compiler read, in the form that build systems understand.
+/// A mistake in a file that the compiler read, in the format of build systems.
 public struct CompilerProblem: Error, Sendable, CustomStringConvertible {
   /// The path of the file.
   public let path: String
@@ -31,6 +31,6 @@ public struct CompilerProblems: Error, Sendable, CustomStringConvertible {
   /// Combines the problems of a run in the order in which they are reported.
   public init(_ problems: [CompilerProblem]) { self.problems = problems }
 
-  /// The mistakes, each on a line of its own.
+  /// The mistakes, one per line.
   public var description: String { problems.map(\.description).joined(separator: "\n") }
 }

@@ -2,7 +2,7 @@ import CipherSQL
 
 /// The default of a column as the default of a Swift argument.
 enum Defaults {
-  /// Nil when Swift has none, and the argument must be given.
+  /// `nil` if Swift has no equivalent, so the caller must pass the argument.
   static func swift(for column: Catalog.Column) -> String? {
     if column.isRowID { return "0" }
     guard let sql = column.defaultSQL.map(trimmed), sql.uppercased() != "NULL" else {

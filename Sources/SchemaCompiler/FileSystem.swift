@@ -4,15 +4,15 @@
   import Foundation
 #endif
 
-/// The little that the compiler asks and does in the file system.
+/// The file system operations of the compiler.
 public enum FileSystem {
-  /// True for a folder that exists.
+  /// Returns whether a path is an existing folder.
   public static func isFolder(_ path: String) -> Bool {
     var isFolder = false
     return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder
   }
 
-  /// Writes a file, unless it has this text already, so that its dependents are not built again.
+  /// Writes a file unless it already has this text, so that its dependents are not rebuilt.
   /// - Returns: whether the file was written.
   @discardableResult
   public static func update(_ path: String, text: String) throws -> Bool {

@@ -3,7 +3,7 @@ import CipherSQL
 /// The catalogue with the Swift names and types of everything in it.
 struct Model: Sendable {
   let catalog: Catalog
-  /// `schema/file` that made each table and view.
+  /// The `schema/file` that created each table and view.
   let origins: [String: String]
   /// The schema that becomes Swift.
   let emitted: String
@@ -37,7 +37,7 @@ struct Model: Sendable {
     (self.members, self.enumerations) = (members, enumerations)
   }
 
-  /// Members that every generated type or its columns have, and a word that cannot be one.
+  /// The members of every generated type or its columns, and a word that cannot be a member.
   private static let takenMembers: Set<String> = ["hashValue", "qualifier", "self"]
 
   /// The Swift type of a table or view.
@@ -64,7 +64,7 @@ struct Model: Sendable {
     return catalog.tables.filter { $0.kind != .virtual && origins[$0.name] == origin }
   }
 
-  /// True when a table becomes a Swift type in this run.
+  /// Returns whether a table becomes a Swift type in this run.
   func isEmitted(_ table: Catalog.Table) -> Bool {
     table.kind != .virtual && origins[table.name]?.hasPrefix(emitted + "/") == true
   }
@@ -92,7 +92,7 @@ struct Model: Sendable {
     }
   }
 
-  /// A table whose rows are marked as deleted instead of removed.
+  /// Returns whether the rows of a table are marked as deleted instead of removed.
   func marksDeletion(_ table: Catalog.Table) -> Bool {
     table.column("isDeleted").map { $0.type == .bool && $0.isNotNull } ?? false
   }

@@ -37,7 +37,7 @@ struct NamedQueryFile {
         start = index
       } else if start == nil, !line.allSatisfy(\.isWhitespace), !line.hasPrefix("--") {
         throw CompilerProblem(
-          path: path, line: index + 1, message: "a query begins with a line such as -- name: driestRooms :many")
+          path: path, line: index + 1, message: "a query must begin with a line such as -- name: driestRooms :many")
       }
     }
     if let begin = start { queries.append(try Self.query(lines, begin..<lines.count, path)) }
@@ -45,7 +45,7 @@ struct NamedQueryFile {
     for query in queries {
       if let first = names[query.name] {
         throw CompilerProblem(
-          path: path, line: query.line, message: "a query \(query.name) stands on line \(first) already")
+          path: path, line: query.line, message: "the query \(query.name) is already defined on line \(first)")
       }
       names[query.name] = query.line
     }
@@ -59,7 +59,7 @@ struct NamedQueryFile {
       let kind = NamedQuery.Kind(rawValue: String(head[1].dropFirst()))
     else {
       throw CompilerProblem(
-        path: path, line: line, message: "the head of a query is -- name: lowerCamelName :one, :many or :exec")
+        path: path, line: line, message: "a query header must be -- name: lowerCamelName :one, :many or :exec")
     }
     var documentation: [String] = []
     var types: [String: [String: String]] = [:]

@@ -66,7 +66,7 @@ struct QueryEmitter {
       }
     code.documentation(query.query.documentation ?? "The query `\(query.query.name)`.")
     let arrow = result.map { " -> " + $0 } ?? ""
-    if query.query.kind == .exec { code.line("/// - Returns: how many rows it changed.") }
+    if query.query.kind == .exec { code.line("/// - Returns: The number of changed rows.") }
     let returned = query.query.kind == .exec ? " -> Int" : arrow
     if query.query.kind == .exec { code.line("@discardableResult") }
     code.block(

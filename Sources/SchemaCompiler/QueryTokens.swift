@@ -1,6 +1,6 @@
 import CipherSQL
 
-/// The words of a query, without spaces and comments, from which types are made out that SQLite does not tell.
+/// The words of a query, without spaces and comments, from which types are inferred that SQLite does not report.
 struct QueryTokens {
   private struct Word {
     let text: String
@@ -148,7 +148,7 @@ struct QueryTokens {
 
   // MARK: Expressions
 
-  /// The type of an expression of the result list, where its outermost function tells.
+  /// The type of an expression of the result list, if its outermost function determines it.
   func expressionType(_ position: Int, in model: Model) -> String? {
     guard let expression = resultExpression(position) else { return nil }
     let function = upper(expression.lowerBound)

@@ -56,7 +56,7 @@ struct QueryTyping {
     var names: Set<String> = []
     for result in results where !names.insert(result.name).inserted {
       throw CompilerProblem(
-        path: path, line: query.sqlLine, message: "two results are called \(result.name); rename one with AS")
+        path: path, line: query.sqlLine, message: "two results are named \(result.name); rename one with AS")
     }
   }
 
@@ -78,7 +78,7 @@ struct QueryTyping {
       guard model.catalog.table(String(table)) != nil || tokens.alias(String(table)) != nil else { continue }
       throw CompilerProblem(
         path: path, line: query.sqlLine,
-        message: "\(query.name) reads the whole of \(table); add an index or take -- no-scan away")
+        message: "\(query.name) scans the whole table \(table); add an index or remove -- no-scan")
     }
   }
 
@@ -87,14 +87,14 @@ struct QueryTyping {
   private func parameters(of statement: Statement) throws -> [TypedQuery.Value] {
     try (0..<statement.parameterCount).map { index in
       guard let name = statement.parameterName(at: index + 1), name.hasPrefix(":") else {
-        throw CompilerProblem(path: path, line: query.sqlLine, message: "parameters are named, such as :projectId")
+        throw CompilerProblem(path: path, line: query.sqlLine, message: "parameters need names, such as :projectId")
       }
       let plain = String(name.dropFirst())
       if let type = query.parameterTypes[plain] { return TypedQuery.Value(name: plain, type: type) }
       guard let type = try tokens.parameterType(name, in: model) else {
         throw problem(
           at: tokens.offset(of: name),
-          "the type of \(name) is not to be made out; add a line -- param \(plain): Int64 (or Double, String, Date, UUID ...)"
+          "cannot infer the type of \(name); add a line -- param \(plain): Int64 (or Double, String, Date, UUID ...)"
         )
       }
       return TypedQuery.Value(name: plain, type: type)
@@ -118,7 +118,7 @@ struct QueryTyping {
         throw CompilerProblem(
           path: path, line: query.sqlLine,
           message:
-            "the type of the result \(name) is not to be made out; add a line -- result \(name): Double? (or another type)"
+            "cannot infer the type of the result \(name); add a line -- result \(name): Double? (or another type)"
         )
       }
       return TypedQuery.Value(name: name, type: type)

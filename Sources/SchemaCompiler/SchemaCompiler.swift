@@ -12,13 +12,13 @@ public struct SchemaCompiler {
     /// The path of the folder.
     public let folder: String
 
-    /// A schema and its folder, which is first read by ``SchemaCompiler/compile()``.
+    /// Creates a source. ``SchemaCompiler/compile()`` reads the folder.
     public init(name: String, folder: String) { (self.name, self.folder) = (name, folder) }
   }
 
   /// A file of Swift.
   public struct Output: Sendable, Hashable {
-    /// Its name, without a folder.
+    /// The name of the file, without a folder.
     public let name: String
     /// The whole Swift source.
     public let text: String
@@ -34,15 +34,15 @@ public struct SchemaCompiler {
     (self.sources, self.emitted) = (sources, emitted)
   }
 
-  /// Compiles.
-  /// - Returns: for each SQL file of the emitted schema a Swift file with the tables and views that it makes, one for
-  ///   each file of named queries, and one that carries the SQL itself.
+  /// Compiles the schemas.
+  /// - Returns: a Swift file for each SQL file of the emitted schema with its tables and views, a Swift file for each
+  ///   file of named queries, and a Swift file with the SQL.
   /// - Throws: ``CompilerProblems`` with the place of each mistake.
   public func compile() throws -> [Output] {
     let schemas = try sources.map(Self.load)
     guard let index = sources.firstIndex(where: { $0.name == emitted }) else {
       throw CompilerProblems([
-        CompilerProblem(path: emitted, line: 1, message: "no schema of this name is given")
+        CompilerProblem(path: emitted, line: 1, message: "no schema has this name")
       ])
     }
     let (dryRun, origins) = try runMigrations(schemas)
@@ -58,7 +58,7 @@ public struct SchemaCompiler {
     return outputs
   }
 
-  /// Carries the SQL of schemas into Swift, without types for their tables and queries.
+  /// Embeds the SQL of schemas in Swift, without types for their tables and queries.
   /// - Returns: a file for each schema.
   /// - Throws: ``CompilerProblems`` with the place of a file that cannot be read.
   public static func embed(_ sources: [Source]) throws -> [Output] {
@@ -76,7 +76,7 @@ public struct SchemaCompiler {
     }
   }
 
-  /// The files that ``compile()`` writes for a folder, without looking into any file.
+  /// Returns the names of the files that ``compile()`` writes for a folder, without reading any file.
   public static func outputNames(sqlFiles: [String], queryFiles: [String]) -> [String] {
     sqlFiles.map(swiftName) + ["Schema.swift"] + queryFiles.map { "Queries_" + swiftName($0) }
   }

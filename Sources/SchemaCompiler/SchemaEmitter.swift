@@ -1,6 +1,6 @@
 import CipherSQL
 
-/// Writes the SQL files themselves into Swift, so that a program carries its migrations in its binary.
+/// Embeds the SQL files in Swift, so that a program contains its migrations.
 enum SchemaEmitter {
   /// - Parameter isEmbedded: whether the schema has no Swift types. Its SQL is then visible in its own module only.
   static func text(for schema: Schema, isEmbedded: Bool = false) -> String {
@@ -10,7 +10,7 @@ enum SchemaEmitter {
     code.head(from: "the schema \(schema.name)")
     code.line("/// The schema `\(schema.name)`: its versioned SQL files.")
     code.block("\(access)enum \(name)Schema") { code in
-      code.line("/// All files, for `Migrator` and for opening a vault.")
+      code.line("/// All migrations, for `Migrator` and for opening a vault.")
       code.line("\(access)static let schema = Schema(name: \(swiftLiteral(schema.name)), migrations: [")
       code.indented { code in
         for file in schema.migrations {

@@ -1,6 +1,6 @@
-/// How names of SQL become names of Swift.
+/// Converts names of SQL to names of Swift.
 enum SwiftNames {
-  /// `air_mover` and `Air Mover` become `AirMover`.
+  /// Returns a type name: `air_mover` and `Air Mover` become `AirMover`.
   static func type(_ name: String) -> String {
     let words = words(in: name)
     let joined = words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
@@ -8,7 +8,7 @@ enum SwiftNames {
     return startsWithDigit(joined) ? "_" + joined : joined
   }
 
-  /// `air_mover` and `multi-unit` become `airMover` and `multiUnit`; a name that is one already stays.
+  /// Returns a member name: `air_mover` and `multi-unit` become `airMover` and `multiUnit`. A valid name stays.
   static func member(_ name: String) -> String {
     let words = words(in: name)
     guard let first = words.first else { return "empty" }
@@ -66,7 +66,7 @@ enum SwiftNames {
     "StaticString", "String", "ToMany", "ToOne", "Type", "UUID", "Void", "WriteConnection",
   ]
 
-  /// Without the prefix that all tables of synced records have.
+  /// Returns a table name without the prefix that all tables of synced records have.
   static func entity(ofTable table: String) -> String {
     table.hasPrefix("Offline") && table.count > 7 ? type(String(table.dropFirst(7))) : type(table)
   }
@@ -79,7 +79,7 @@ enum SwiftNames {
 
   private static func startsWithDigit(_ name: String) -> Bool { name.first?.isNumber ?? false }
 
-  /// A name as Swift takes it where it has a meaning of its own.
+  /// Returns a name in backticks if it is a keyword of Swift.
   static func escaped(_ name: String) -> String { reserved.contains(name) ? "`\(name)`" : name }
 
   private static let reserved: Set<String> = [

@@ -1,6 +1,6 @@
 import CipherSQL
 
-/// Writes the Swift type of each table and view that a file makes.
+/// Writes the Swift type of each table and view that a file creates.
 struct TableEmitter {
   let model: Model
 
@@ -19,7 +19,7 @@ struct TableEmitter {
     for table in tables where table.kind == .table {
       RelationshipEmitter(model: model).emit(table, &code)
     }
-    if emitted.isEmpty { code.line("// This file makes no table and no view.") }
+    if emitted.isEmpty { code.line("// This file creates no table and no view.") }
     return code.text
   }
 
@@ -34,7 +34,7 @@ struct TableEmitter {
     code.block("public struct \(model.typeName(of: table)): \(conformances.joined(separator: ", "))") { code in
       properties(of: table, &code)
       if let identity = identity(of: table) {
-        code.line("/// Tells records apart.")
+        code.line("/// The identity of the record.")
         code.line("public var id: \(identity.type) { self.\(identity.name) }")
         code.line()
       }
@@ -75,7 +75,7 @@ struct TableEmitter {
     for column in table.columns {
       var documentation = column.documentation
       if column.isRowID {
-        documentation = (documentation.map { $0 + "\n" } ?? "") + "0 until the database has given one."
+        documentation = (documentation.map { $0 + "\n" } ?? "") + "0 until the database assigns a value."
       }
       code.documentation(documentation ?? "The column `\(column.name)`.")
       let keyword = column.isGenerated ? "public let" : "public var"
@@ -84,7 +84,7 @@ struct TableEmitter {
     code.line()
   }
 
-  /// The column that is called `id` in Swift.
+  /// Returns the column with the name `id` in Swift.
   private func identifier(of table: Catalog.Table) -> Catalog.Column? {
     table.columns.first { model.member($0, of: table) == "id" }
   }
@@ -103,7 +103,7 @@ struct TableEmitter {
 
   private func initializer(of table: Catalog.Table, _ code: inout CodeWriter) {
     let columns = table.columns.filter { !$0.isGenerated }
-    code.line("/// Makes a record that is not stored yet.")
+    code.line("/// Creates a record that is not stored yet.")
     code.line("public init(")
     code.indented { code in
       for (index, column) in columns.enumerated() {
@@ -274,7 +274,7 @@ extension TableEmitter {
       return "\(name == "db" ? "db dbValue" : name): \(model.baseType(of: column, in: table))"
     }
     code.line(
-      "/// The record with this \(key.joined(separator: " and "))\(alive.isEmpty ? "" : ", unless it is marked as deleted"); nil when there is none."
+      "/// Returns the record with this \(key.joined(separator: " and "))\(alive.isEmpty ? "" : ", unless it is marked as deleted"), or nil if it does not exist."
     )
     code.block("public static func fetch(_ db: Connection, \(parameters.joined(separator: ", "))) throws -> Self?") {
       code in

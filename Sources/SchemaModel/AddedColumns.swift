@@ -21,7 +21,7 @@ package enum AddedColumns {
     }
   }
 
-  /// Returns the defaults that digests leave out, by entity and column.
+  /// Returns the defaults that digests omit, by entity and column.
   package static func defaults(in connection: Connection) throws -> [String: [String: SyncValue]] {
     guard try hasTable(connection) else { return [:] }
     var defaults: [String: [String: SyncValue]] = [:]
@@ -37,7 +37,7 @@ package enum AddedColumns {
       "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'SyncedColumnDefault'", as: Int.self) != nil
   }
 
-  /// A renamed column keeps its stored default.
+  /// Renames columns of stored defaults. A renamed column keeps its stored default.
   private static func follow(_ renames: [ColumnRename], of entity: Entity, on connection: WriteConnection) throws {
     let declared = try connection.fetchRows(
       "SELECT oldName, newName FROM SyncedColumnRename WHERE entityType = \(entity.type)", as: String.self, String.self

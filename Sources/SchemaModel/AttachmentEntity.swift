@@ -1,10 +1,10 @@
 import CipherSQL
 import SyncModel
 
-/// An entity whose records reference a content: a file encrypted under its own key, which the record holds.
+/// An entity whose records reference a content: a file encrypted under its own key, which is in the record.
 ///
-/// It is recognised by its columns, as the common fields are: a synced entity with `contentUuid TEXT`,
-/// `contentKey BLOB` and `contentDigest TEXT`. Other columns of ``Column`` are filled where the table has them.
+/// It is recognised by its columns, like the common fields: a synced entity with `contentUuid TEXT`, `contentKey BLOB`
+/// and `contentDigest TEXT`. Other columns of ``Column`` are filled if the table has them.
 package struct AttachmentEntity: Sendable, Hashable {
   /// The entity that has the columns.
   package let entity: Entity
@@ -30,8 +30,8 @@ package struct AttachmentEntity: Sendable, Hashable {
   /// Returns whether the table has a column.
   package func has(_ column: Column) -> Bool { entity.table.column(column.rawValue) != nil }
 
-  /// Returns whether the table has the column as a device-only column. Only such a column may hold the state of
-  /// this device.
+  /// Returns whether the table has the column as a device-only column. Only such a column may contain the state of this
+  /// device.
   package func hasLocal(_ column: Column) -> Bool { has(column) && entity.localColumns.contains(column.rawValue) }
 
   /// Whether `uploadStatus` is a device-only column that accepts the four states of an upload.
@@ -82,7 +82,7 @@ extension Entities {
 
   /// Returns an SQL condition: a record, deleted or not, references a content.
   /// - Parameters:
-  ///   - content: an SQL expression for the uuid of the content.
+  ///   - content: an SQL expression for the UUID of the content.
   ///   - condition: a further condition over the alias `record`.
   package func refer(to content: String, where condition: String = "1") -> String {
     let parts = attachments.map {

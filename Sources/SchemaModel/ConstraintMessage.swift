@@ -20,7 +20,7 @@ package struct ConstraintMessage {
       let names = columns.map { $0.split(separator: ".").last.map(String.init) ?? $0 }
       return (
         names.first,
-        "stands already in another record\(names.count > 1 ? " together with \(names.dropFirst().joined(separator: ", "))" : "")"
+        "is already used by another record\(names.count > 1 ? " with the same \(names.dropFirst().joined(separator: ", "))" : "")"
       )
     case .notNull(let column):
       return (column.split(separator: ".").last.map(String.init), "is missing")
@@ -50,10 +50,10 @@ package struct ConstraintMessage {
   // The meaning of the CHECK of a column type, shown instead of its text.
   private static func expectation(of column: Catalog.Column) -> String? {
     switch column.type {
-    case .timestamp: "is not a time in UTC with milliseconds, as in 2013-01-31T06:00:00.000Z"
-    case .day: "is not a day, as in 2013-01-31"
-    case .uuid: "is not a UUID in lower case"
-    case .json: "is not JSON"
+    case .timestamp: "is not a UTC time with milliseconds, such as 2013-01-31T06:00:00.000Z"
+    case .day: "is not a date, such as 2013-01-31"
+    case .uuid: "is not a lowercase UUID"
+    case .json: "is not valid JSON"
     case .bool: "is not true or false"
     case .enumeration(let cases): "is not one of \(cases.joined(separator: ", "))"
     default: nil

@@ -40,8 +40,8 @@ public struct Entities: Sendable {
   public func entity(_ name: String) throws(VaultError) -> Entity {
     guard let entity = all.first(where: { $0.type == name || $0.table.name == name }) else {
       throw VaultError(
-        .noSuchEntity, "there is no entity '\(name)'",
-        hint: "this vault has \(all.map(\.type).joined(separator: ", "))",
+        .noSuchEntity, "unknown entity '\(name)'",
+        hint: "the entities of this vault are \(all.map(\.type).joined(separator: ", "))",
         name: name, candidates: all.map(\.type) + all.map(\.table.name))
     }
     return entity
@@ -59,8 +59,8 @@ public struct Entities: Sendable {
     }
   }
 
-  /// Returns the entities to which the deletion of a record may cascade, directly or transitively. Includes the
-  /// entity itself if its records reference each other with cascading keys.
+  /// Returns the entities to which the deletion of a record may cascade, directly or transitively. Includes the entity
+  /// if its records reference each other with cascading keys.
   package func dependents(of entity: Entity) -> [Entity] {
     var found: [Entity] = []
     var open = [entity]

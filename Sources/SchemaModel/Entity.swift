@@ -19,7 +19,7 @@ public struct Entity: Sendable, Hashable {
     "serverId", "lastSyncedAt", "syncStatus", "syncVersion", "isDirty", "isDeleted", "createdAt", "updatedAt",
   ]
 
-  /// The column that holds the local id.
+  /// The column of the local id.
   public var key: String {
     table.columns.first { $0.isRowID }?.name ?? table.columns.first { $0.primaryKeyPosition > 0 }?.name ?? "rowid"
   }
@@ -59,7 +59,7 @@ public struct Entity: Sendable, Hashable {
   package func settableColumn(_ name: String) throws(VaultError) -> Catalog.Column {
     let column = try column(name)
     guard !isKept(name) else {
-      throw VaultError(.refused, "\(type).\(name) is kept by FieldVault itself", hint: "leave the field out")
+      throw VaultError(.refused, "\(type).\(name) is maintained by FieldVault itself", hint: "omit the field")
     }
     return column
   }

@@ -13,7 +13,7 @@ public enum FieldInput: Sendable {
   /// A value with a type, as in JSON.
   case typed(JSONScalar)
 
-  /// Creates the input of a JSON value. Arrays and objects are kept as their text.
+  /// Creates the input of a JSON value. Arrays and objects are stored as text.
   public enum JSONScalar: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -39,7 +39,7 @@ public enum FieldInput: Sendable {
     switch (scalar, type) {
     case (.null, _): return .null
     // JSON has no largest number, and 1e400 is parsed as infinity.
-    case (.real(let value), _) where !value.isFinite: throw FieldProblem(message: "is a number that is too large")
+    case (.real(let value), _) where !value.isFinite: throw FieldProblem(message: "is too large a number")
     case (.bool(let value), .bool), (.bool(let value), .any): return .integer(value ? 1 : 0)
     case (.integer(let value), .integer), (.integer(let value), .any): return .integer(value)
     case (.integer(let value), .real): return .real(Double(value))
@@ -51,7 +51,7 @@ public enum FieldInput: Sendable {
       }
       return .integer(whole)
     case (.string, .integer), (.string, .real), (.string, .bool):
-      throw FieldProblem(message: "is a text, and \(Self.name(of: type)) was expected")
+      throw FieldProblem(message: "is text, but \(Self.name(of: type)) was expected")
     case (.string(let value), .json):
       // A JSON column accepts any JSON. A string in a document is the JSON string.
       return .text(try JSONText(encoding: value).text)

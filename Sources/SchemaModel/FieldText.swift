@@ -22,7 +22,7 @@ package struct FieldText {
   package init(type: Catalog.ColumnType) { self.type = type }
 
   /// Binds the value of a text to a placeholder.
-  /// - Throws: ``FieldProblem`` when the text is not a value of the type.
+  /// - Throws: ``FieldProblem`` if the text is not a value of the type.
   package func bind(_ text: UnsafeBufferPointer<UInt8>, to statement: Statement, at index: Int32) throws {
     switch type {
     case .text, .json: try statement.bindText(text, at: index)
@@ -35,7 +35,7 @@ package struct FieldText {
   }
 
   /// Returns the value of a text.
-  /// - Throws: ``FieldProblem`` when the text is not a value of the type.
+  /// - Throws: ``FieldProblem`` if the text is not a value of the type.
   package func argument(_ text: UnsafeBufferPointer<UInt8>) throws -> SQLArgument {
     switch type {
     case .text, .json: return .text(String(decoding: text, as: UTF8.self))
@@ -45,7 +45,7 @@ package struct FieldText {
     case .timestamp: return .text(try timestamp(text).sqlText)
     case .day:
       guard let day = CalendarDay(String(decoding: text, as: UTF8.self)) else {
-        throw FieldProblem(message: "is not a day; write it as 2013-01-31")
+        throw FieldProblem(message: "is not a date; write it as 2013-01-31")
       }
       return .text(day.description)
     case .uuid:
@@ -68,7 +68,7 @@ package struct FieldText {
   }
 
   /// Returns the value of a text.
-  /// - Throws: ``FieldProblem`` when the text is not a value of the type.
+  /// - Throws: ``FieldProblem`` if the text is not a value of the type.
   package func argument(_ text: String) throws -> SQLArgument {
     var copy = text
     return try copy.withUTF8 { try argument($0) }
@@ -92,13 +92,13 @@ package struct FieldText {
     switch String(decoding: text, as: UTF8.self).lowercased() {
     case "1", "true": return true
     case "0", "false": return false
-    default: throw FieldProblem(message: "is not true or false (nor 1 or 0)")
+    default: throw FieldProblem(message: "is not true, false, 1 or 0")
     }
   }
 
   private func timestamp(_ text: UnsafeBufferPointer<UInt8>) throws -> Date {
     guard let date = Date(iso8601: text) else {
-      throw FieldProblem(message: "is not a time with its zone; write it as 2013-01-31T06:00:00Z")
+      throw FieldProblem(message: "is not a time with a time zone; write it as 2013-01-31T06:00:00Z")
     }
     return date
   }

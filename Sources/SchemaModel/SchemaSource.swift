@@ -47,7 +47,7 @@ extension Schema {
     let schema = try load(folder: folder)
     guard schema.name != CoreSchema.schema.name else {
       throw VaultError(
-        .refused, "a schema cannot have the name '\(schema.name)', which FieldVault's own tables have",
+        .refused, "the schema name '\(schema.name)' is reserved for FieldVault's own tables",
         hint: "rename the folder \(folder)")
     }
     return schema

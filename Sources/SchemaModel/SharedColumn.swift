@@ -89,7 +89,7 @@ package struct SharedColumn: Sendable {
 
   private static func real(_ number: Double) throws(FieldProblem) -> SyncValue {
     guard let value = SyncValue(real: number) else {
-      throw FieldProblem(message: "is infinite, which JSON cannot say; give it a number, or NULL")
+      throw FieldProblem(message: "is infinite, which JSON cannot represent; use a finite number or NULL")
     }
     return value
   }
@@ -103,12 +103,12 @@ package struct SharedColumn: Sendable {
     }
     guard value.depth <= SyncValue.greatestDepth else { throw tooDeep }
     // On the wire, JSON null means that the field has no value.
-    guard value != .null else { throw FieldProblem(message: "is the JSON null; give it another value, or NULL") }
+    guard value != .null else { throw FieldProblem(message: "is the JSON null; use another value or NULL") }
     return value
   }
 
   private static let tooDeep = FieldProblem(
-    message: "is JSON that cannot be sent: it is nested more than \(SyncValue.greatestDepth) deep")
+    message: "is JSON that cannot be sent: it is nested more than \(SyncValue.greatestDepth) levels deep")
 
   /// Returns the form of a stored value on the wire. Not for references.
   /// - Throws: ``FieldProblem`` for a value that cannot be sent.
@@ -130,7 +130,7 @@ package struct SharedColumn: Sendable {
   package func argument(_ value: SyncValue) throws(FieldProblem) -> SQLArgument {
     if value == .null { return .null }
     if reference != nil {
-      guard case .text(let uuid) = value else { throw FieldProblem(message: "is not the uuid of a record") }
+      guard case .text(let uuid) = value else { throw FieldProblem(message: "is not the UUID of a record") }
       return .text(uuid)
     }
     switch (column.type, value) {

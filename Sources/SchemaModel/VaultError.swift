@@ -2,8 +2,8 @@ import SyncModel
 
 /// An error of a vault or of a request to it.
 ///
-/// Programs use `code` and `remedy`, users read `message` and `hint`. None of them contains a value of a record, a key
-/// or a passphrase.
+/// Programs use `code` and `remedy`, users read `message` and `hint`. They never contain a value of a record, a key or
+/// a passphrase.
 public struct VaultError: Error, Sendable, CustomStringConvertible {
   /// The kind of an error. New kinds may be added: compare with `==` and have a default branch.
   public struct Code: RawRepresentable, Hashable, Sendable {
@@ -14,7 +14,7 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
 
     /// The folder is not a vault, or does not exist.
     public static let notAVault = Code(rawValue: "notAVault")
-    /// The path of a new vault exists already.
+    /// The path of a new vault already exists.
     public static let alreadyExists = Code(rawValue: "alreadyExists")
     /// A part of the vault is missing or fails its integrity check.
     public static let damaged = Code(rawValue: "damaged")
@@ -22,17 +22,17 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let busy = Code(rawValue: "busy")
     /// The vault's schema is older than the program's.
     public static let migrationNeeded = Code(rawValue: "migrationNeeded")
-    /// No entity has this name; see ``VaultError/candidates``.
+    /// An unknown entity; see ``VaultError/candidates``.
     public static let noSuchEntity = Code(rawValue: "noSuchEntity")
     /// The entity has no field with this name; see ``VaultError/candidates``.
     public static let noSuchField = Code(rawValue: "noSuchField")
-    /// No record has this UUID.
+    /// An unknown UUID of a record.
     public static let noSuchRecord = Code(rawValue: "noSuchRecord")
     /// The value is not valid for its field.
     public static let badValue = Code(rawValue: "badValue")
     /// A rule forbids the change.
     public static let refused = Code(rawValue: "refused")
-    /// No record of this server-owned entity was ever fetched.
+    /// A server-owned entity whose records were never fetched.
     public static let notFetched = Code(rawValue: "notFetched")
     /// A file cannot be read.
     public static let unreadable = Code(rawValue: "unreadable")
@@ -54,7 +54,7 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
   public let name: String?
   /// The existing names, for a suggestion.
   public let candidates: [String]
-  /// The remedy as a text; `nil` if there is none, or if only a program can word it.
+  /// The remedy as a text; `nil` without a remedy, or if only a program can word it.
   public var hint: String? { remedy?.advice }
 
   /// Creates an error. Its texts must contain no value of a record, no key and no passphrase.

@@ -4,8 +4,8 @@ import PackagePlugin
 /// Compiles the SQL schema of a target into Swift before the target is built.
 ///
 /// The target's folder has a file `Schemas.txt` with one schema per line, in the order in which they are applied: its
-/// folder, relative to the package, or `core` for FieldVault's own schema. The last one is compiled. Where each line begins with
-/// `sql`, the target carries the SQL of all of them, without Swift types.
+/// folder, relative to the package, or `core` for FieldVault's own schema. The last schema is compiled. If each line
+/// begins with `sql`, the target contains the SQL of all schemas, without Swift types.
 @main
 struct SchemaPlugin: BuildToolPlugin {
   struct Mistake: Error, CustomStringConvertible {
@@ -15,7 +15,7 @@ struct SchemaPlugin: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
     guard let list = list(of: target, in: context.package) else {
       throw Mistake(
-        description: "the target \(target.name) has no file Schemas.txt, which names its schemas, a folder on each line"
+        description: "the target \(target.name) has no Schemas.txt; list the folders of its schemas there, one per line"
       )
     }
     let text = try String(contentsOf: list, encoding: .utf8)
@@ -23,11 +23,11 @@ struct SchemaPlugin: BuildToolPlugin {
       !$0.isEmpty && !$0.hasPrefix("#")
     }
     guard let last = folders.last else {
-      throw Mistake(description: "\(list.path):1: error: no schema is named")
+      throw Mistake(description: "\(list.path):1: error: no schema is listed")
     }
     let embedded = folders.filter { $0.hasPrefix("sql ") }.map { String($0.dropFirst(4)) }
     guard embedded.isEmpty || embedded.count == folders.count else {
-      throw Mistake(description: "\(list.path):1: error: either all lines begin with 'sql', or none")
+      throw Mistake(description: "\(list.path):1: error: either all lines or no line must begin with 'sql'")
     }
     if !embedded.isEmpty { return [try embed(embedded, list, target, context)] }
     var arguments: [String] = []
@@ -103,7 +103,7 @@ struct SchemaPlugin: BuildToolPlugin {
       }
       open += next.dependencies.map(\.package)
     }
-    throw Mistake(description: "the package FieldVault, which has the schema 'core', is not among the dependencies")
+    throw Mistake(description: "the package FieldVault, which provides the schema 'core', is not a dependency")
   }
 
   private func sqlFiles(in folder: URL) throws -> [URL] {

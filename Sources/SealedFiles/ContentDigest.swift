@@ -16,7 +16,7 @@ package final class ContentDigest {
     /// against an attacker.
     case sha1
 
-    /// How many bytes its digests have.
+    /// The number of bytes of its digests.
     package var byteCount: Int { self == .sha256 ? 32 : 20 }
   }
 

@@ -8,31 +8,32 @@ struct Diagnosis {
 
   /// The length of the content, by the length in the header and the size of the file, which have to agree.
   func plainSize(length: UInt64?, size: Int) throws(SealedFileError) -> Int {
-    guard let length else { throw .content(.unfinished, opener.path, "was not written to its end") }
+    guard let length else { throw .content(.unfinished, opener.path, "is incomplete") }
     let bySize = SealedFileFormat.plainSize(ofSealed: size)
     if let bySize, length == UInt64(bySize) { return bySize }
     if let bySize, try endsWhole(bySize) {
-      throw .content(.damaged, opener.path, "the length in its first bytes is not what was written")
+      throw .content(.damaged, opener.path, "the length in its header is damaged")
     }
     let expected = Int(exactly: length).flatMap { $0 >> 60 == 0 ? SealedFileFormat.sealedSize(ofPlain: $0) : nil }
     throw size < expected ?? .max
-      ? .content(.truncated, opener.path, "is cut short") : .content(.appended, opener.path, "has bytes behind its end")
+      ? .content(.truncated, opener.path, "is truncated")
+      : .content(.appended, opener.path, "has extra bytes at its end")
   }
 
-  /// Why a segment does not open.
+  /// Returns the reason why a segment does not open.
   func ofSegment(_ segment: Int, plainCount: Int, segmentCount: Int) throws(SealedFileError) -> SealedFileError {
     let isLast = segment == segmentCount - 1
     // A segment that opens with another number was written by the same key, as another part of the file.
     if try opener.opens(segment, plainCount: plainCount, isLast: !isLast, into: memory.all) {
       return isLast
-        ? .content(.truncated, opener.path, "is cut short behind a segment")
-        : .content(.appended, opener.path, "has segments behind its end")
+        ? .content(.truncated, opener.path, "is truncated after a segment")
+        : .content(.appended, opener.path, "has extra segments at its end")
     }
     for other in 0..<segmentCount where other != segment {
       guard try beginsWith(segment, sealedAs: other, plainCount: plainCount, segmentCount) else { continue }
-      return .content(.misplaced, opener.path, "segment \(other) stands where segment \(segment) belongs")
+      return .content(.misplaced, opener.path, "segment \(other) is in the place of segment \(segment)")
     }
-    return .content(.damaged, opener.path, "segment \(segment) is not what was written, or the key is another one")
+    return .content(.damaged, opener.path, "segment \(segment) is damaged, or the key is wrong")
   }
 
   private func endsWhole(_ plainSize: Int) throws(SealedFileError) -> Bool {
@@ -41,7 +42,7 @@ struct Diagnosis {
     return try opener.opens(last, plainCount: count, isLast: true, into: memory.all)
   }
 
-  /// Whether the first message at a place is that of another segment of this file.
+  /// Returns whether the first message at a position belongs to another segment of this file.
   private func beginsWith(
     _ place: Int, sealedAs segment: Int, plainCount: Int, _ segmentCount: Int
   ) throws(SealedFileError) -> Bool {

@@ -11,13 +11,13 @@ import VaultKeys
 
 /// The kind of a file by its first bytes, without a key.
 package enum SealedFileBeginning: Sendable, Equatable {
-  /// There is no file, or it is empty.
+  /// A missing or empty file.
   case nothing
   /// An encrypted file that its writer has not finished.
   case unfinished
   /// An encrypted file that was finished. Its end may be missing.
   case finished
-  /// Something else.
+  /// Another kind of file.
   case notSealed
 
   /// The first bytes of every encrypted file.
@@ -38,7 +38,7 @@ package enum SealedFileBeginning: Sendable, Equatable {
     }
   }
 
-  /// How many bytes tell it.
+  /// The number of bytes that determine the kind.
   package static let byteCount = SealedFileHeader.byteCount
 
   /// Reads the first bytes of a file or of a transfer.

@@ -15,17 +15,17 @@ package struct SealedFileError: Error, Sendable, Equatable, CustomStringConverti
   package enum Code: String, Sendable {
     // Errors of the content of the file.
 
-    /// The file does not begin as an encrypted file does.
+    /// The file does not begin like an encrypted file.
     case notSealed
-    /// The file is whole at its beginning, and of a format that this program does not know.
+    /// The header is intact, but has a format that this program does not support.
     case newerFormat
     /// The file belongs to another content, or to another variant of this content.
     case otherContent
     /// Writing the file was not finished.
     case unfinished
-    /// The end is missing.
+    /// The end of the file is missing.
     case truncated
-    /// Something follows the end.
+    /// The file has extra bytes at its end.
     case appended
     /// A part of this file is at the position of another part.
     case misplaced
@@ -34,7 +34,7 @@ package struct SealedFileError: Error, Sendable, Equatable, CustomStringConverti
 
     // Errors of the caller.
 
-    /// The content's name is no UUID.
+    /// The content's name is not a UUID.
     case badIdentity
     /// The key is not 32 bytes long.
     case badKey
@@ -43,15 +43,15 @@ package struct SealedFileError: Error, Sendable, Equatable, CustomStringConverti
 
     // Files and memory.
 
-    /// There is no such file.
+    /// The file does not exist.
     case notFound
     /// The file cannot be opened or read.
     case unreadable
     /// The file cannot be written.
     case cannotWrite
-    /// No space is left for the file.
+    /// The disk or the quota is full.
     case noSpace
-    /// Something of that name exists and is not overwritten.
+    /// A file of that name exists and is not overwritten.
     case alreadyExists
     /// Not enough memory.
     case outOfMemory
@@ -68,7 +68,7 @@ package struct SealedFileError: Error, Sendable, Equatable, CustomStringConverti
     (self.code, self.message, self.hint) = (code, message, hint)
   }
 
-  /// The message, then the hint in brackets.
+  /// The message, followed by the hint in parentheses.
   package var description: String { "\(message) (\(hint))" }
 }
 
@@ -78,8 +78,8 @@ extension SealedFileError {
     let hint =
       switch code {
       case .newerFormat: "use a newer version of the program"
-      case .otherContent: "put the right file back from a backup, or fetch it again"
-      default: "fetch the file again, or put it back from a backup"
+      case .otherContent: "restore the right file from a backup, or download it again"
+      default: "download the file again, or restore it from a backup"
       }
     return SealedFileError(code, "\(path): \(what)", hint: hint)
   }
@@ -88,25 +88,25 @@ extension SealedFileError {
   static func reading(_ path: String, _ failure: Descriptor.Failure) -> SealedFileError {
     switch failure.number {
     case ENOENT, ENOTDIR:
-      SealedFileError(.notFound, "\(path): there is no such file", hint: "check the path")
+      SealedFileError(.notFound, "\(path): no such file", hint: "check the path")
     default:
-      SealedFileError(.unreadable, "\(path): \(failure.text)", hint: "check the disk and who may read the file")
+      SealedFileError(.unreadable, "\(path): \(failure.text)", hint: "check the disk and the permissions of the file")
     }
   }
 
-  /// A file could not be made or written.
+  /// A file could not be created or written.
   static func writing(_ path: String, _ failure: Descriptor.Failure) -> SealedFileError {
     switch failure.number {
     case EEXIST:
-      SealedFileError(.alreadyExists, "\(path): exists already, and is not overwritten", hint: "choose another name")
+      SealedFileError(.alreadyExists, "\(path): already exists and is not overwritten", hint: "choose another name")
     case ENOSPC, EDQUOT:
-      SealedFileError(.noSpace, "\(path): \(failure.text)", hint: "make room and try again")
+      SealedFileError(.noSpace, "\(path): \(failure.text)", hint: "free some space and try again")
     default:
-      SealedFileError(.cannotWrite, "\(path): \(failure.text)", hint: "check the folder and who may write to it")
+      SealedFileError(.cannotWrite, "\(path): \(failure.text)", hint: "check the folder and its permissions")
     }
   }
 
-  /// Guarded memory could not be had.
+  /// Guarded memory could not be allocated.
   static func memory(_ error: KeyError) -> SealedFileError {
     SealedFileError(.outOfMemory, error.message, hint: error.hint)
   }

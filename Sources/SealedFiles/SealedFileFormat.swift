@@ -2,13 +2,13 @@ import VaultKeys
 
 /// The sizes of an encrypted file. `SealedFileFormat.md` describes it for other programs.
 package enum SealedFileFormat {
-  /// How much of the content a segment has; the last one may have less.
+  /// The number of content bytes in a segment; the last segment may have fewer.
   package static let segmentBytes = 1 << 20
-  /// How much of the content a message has; the last one of the last segment may have less.
+  /// The number of content bytes in a message; the last message of the last segment may have fewer.
   static let messageBytes = 1 << 16
-  /// How long a whole message is in the file.
+  /// The size of a full message in the file, in bytes.
   static let sealedMessageBytes = messageBytes + SealingStream.overhead
-  /// How long a whole segment is in the file.
+  /// The size of a full segment in the file, in bytes.
   static let sealedSegmentBytes = sealedSegment(ofPlain: segmentBytes)
 
   /// The size of the encrypted file of a content, in bytes.
@@ -17,7 +17,7 @@ package enum SealedFileFormat {
     return offset(ofSegment: whole) + sealedSegment(ofPlain: count - whole * segmentBytes)
   }
 
-  /// The size of the content of an encrypted file; nil when no encrypted file has that size.
+  /// The size of the content of an encrypted file, in bytes; `nil` if no encrypted file has that size.
   package static func plainSize(ofSealed count: Int) -> Int? {
     let body = count - SealedFileHeader.byteCount
     guard body > 0 else { return nil }
@@ -32,10 +32,10 @@ package enum SealedFileFormat {
     return whole * segmentBytes + last
   }
 
-  /// How many segments a content has; an empty one has one.
+  /// The number of segments of a content; an empty content has one.
   static func segmentCount(ofPlain count: Int) -> Int { max(count - 1, 0) / segmentBytes + 1 }
 
-  /// Where a segment begins in the file.
+  /// The offset of a segment in the file, in bytes.
   static func offset(ofSegment segment: Int) -> Int { SealedFileHeader.byteCount + segment * sealedSegmentBytes }
 
   private static func sealedSegment(ofPlain count: Int) -> Int {

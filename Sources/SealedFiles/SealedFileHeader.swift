@@ -1,6 +1,6 @@
 import VaultKeys
 
-/// The first bytes of an encrypted file. They are no secret.
+/// The first bytes of an encrypted file. They are not secret.
 ///
 /// | bytes | |
 /// |---|---|
@@ -13,7 +13,7 @@ import VaultKeys
 struct SealedFileHeader {
   static let byteCount = 40
   /// The offset of the length. The bytes before it are the associated data of every message. The length is compared
-  /// with the size of the file, and that with the segment that is marked as the last.
+  /// with the size of the file, and the size with the segment that is marked as the last.
   static let lengthOffset = 32
   static let mark = Array("FVsealed".utf8)
   private static let version: UInt8 = 1
@@ -34,19 +34,19 @@ struct SealedFileHeader {
   /// - Returns: the length of the content; `nil` if the file was not finished.
   func length(in found: [UInt8], path: String) throws(SealedFileError) -> UInt64? {
     guard found.count == Self.byteCount else {
-      throw .content(.truncated, path, "is cut short: not even its beginning is there")
+      throw .content(.truncated, path, "is truncated: its header is incomplete")
     }
     guard found.starts(with: Self.mark), found[8] >= Self.version else {
-      throw .content(.notSealed, path, "is not an encrypted file, or its first bytes are damaged")
+      throw .content(.notSealed, path, "is not an encrypted file, or its header is damaged")
     }
     guard found[8] == Self.version else {
-      throw .content(.newerFormat, path, "is of format \(found[8]), which this program does not know")
+      throw .content(.newerFormat, path, "has format \(found[8]), which this program does not support")
     }
-    guard found.starts(with: fixed) else { throw .content(.otherContent, path, "is the file of another content") }
+    guard found.starts(with: fixed) else { throw .content(.otherContent, path, "belongs to another content") }
     return Self.statedLength(in: found)
   }
 
-  /// The length that a header of the right size states, whosoever it is; nil when the file was not finished.
+  /// The length that a header of any content states; `nil` if the file was not finished.
   static func statedLength(in found: [UInt8]) -> UInt64? {
     let length = found[lengthOffset...]
     if length.elementsEqual(unfinished) { return nil }

@@ -1,27 +1,27 @@
-/// Which of the two files of a content it is.
+/// One of the two files of a content.
 package enum SealedFileVariant: UInt8, Sendable, CaseIterable {
-  /// The content itself.
+  /// The full content.
   case full = 1
-  /// A small picture of it.
+  /// A small picture of the content.
   case thumbnail = 2
 }
 
-/// The identity that an encrypted file is bound to. It opens under no other one.
+/// The identity that an encrypted file is bound to. The file opens under no other identity.
 package struct SealedFileIdentity: Sendable, Hashable {
   /// The UUID of the content, in lower case.
   package let contentUuid: String
-  /// Which file of the content.
+  /// The variant of the content.
   package let variant: SealedFileVariant
   /// The 16 bytes of the UUID.
   let uuidBytes: [UInt8]
 
-  /// The file of a content.
+  /// Creates the identity of a file of a content.
   /// - Parameter contentUuid: a UUID in either case.
   /// - Throws: ``SealedFileError`` `badIdentity`.
   package init(contentUuid: String, variant: SealedFileVariant) throws(SealedFileError) {
     guard let bytes = Self.bytes(ofUUID: contentUuid) else {
       throw SealedFileError(
-        .badIdentity, "the name of a content is no UUID", hint: "use the content's UUID, 32 digits with four hyphens")
+        .badIdentity, "the name of a content is not a UUID", hint: "use a UUID, 32 digits with four hyphens")
     }
     (self.contentUuid, self.variant, uuidBytes) = (contentUuid.lowercased(), variant, bytes)
   }

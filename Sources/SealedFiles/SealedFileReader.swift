@@ -5,7 +5,7 @@ import VaultKeys
 ///
 /// For one thread at a time.
 package final class SealedFileReader {
-  /// How long the content is. That much was really written: the end of the file was opened.
+  /// The size of the content, in bytes. It is authentic, because the last segment was opened.
   package let byteCount: Int
   private let opener: SegmentOpener
   private let segmentCount: Int
@@ -25,7 +25,7 @@ package final class SealedFileReader {
   }
 
   /// Reads a part into memory.
-  /// - Returns: how many bytes: all that the buffer takes, or fewer at the end of the content; 0 from there on.
+  /// - Returns: the number of bytes: the size of the buffer, or fewer at the end of the content; 0 after the end.
   package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(SealedFileError) -> Int {
     precondition(offset >= 0)
     var done = 0
@@ -44,7 +44,8 @@ package final class SealedFileReader {
   package func read(_ range: Range<Int>) throws(SealedFileError) -> [UInt8] {
     guard range.lowerBound >= 0, range.upperBound <= byteCount else {
       throw SealedFileError(
-        .badRange, "\(opener.path) has \(byteCount) bytes, and \(range) was asked for", hint: "ask for less")
+        .badRange, "\(opener.path) has \(byteCount) bytes; the range \(range) is out of bounds",
+        hint: "request a smaller range")
     }
     var failure: SealedFileError?
     let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
@@ -74,8 +75,8 @@ package final class SealedFileReader {
     }
   }
 
-  /// Reads everything.
-  /// - Returns: the SHA-256 of the content, as 64 lower-case hexadecimal digits.
+  /// Reads and authenticates the whole file.
+  /// - Returns: the SHA-256 of the content, as 64 lowercase hexadecimal digits.
   package func verify() throws(SealedFileError) -> String {
     let digest = ContentDigest()
     for segment in 0..<segmentCount {
@@ -89,7 +90,7 @@ package final class SealedFileReader {
     min(byteCount - segment * SealedFileFormat.segmentBytes, SealedFileFormat.segmentBytes)
   }
 
-  /// Brings the content of a segment into the memory.
+  /// Reads the content of a segment into memory.
   private func hold(_ segment: Int) throws(SealedFileError) {
     guard held != segment else { return }
     held = nil

@@ -12,11 +12,11 @@ import VaultKeys
 
 /// The result of writing a file.
 package struct SealedFileSummary: Sendable, Equatable {
-  /// How long the content is.
+  /// The size of the content, in bytes.
   package let plainBytes: Int
-  /// How long the encrypted file is.
+  /// The size of the encrypted file, in bytes.
   package let sealedBytes: Int
-  /// The SHA-256 of the content, as 64 lower-case hexadecimal digits.
+  /// The SHA-256 of the content, as 64 lowercase hexadecimal digits.
   package let sha256: String
 }
 
@@ -26,7 +26,7 @@ package struct SealedFileSummary: Sendable, Equatable {
 /// For one thread at a time. A file without ``finish()`` is not an encrypted file. ``resume(_:key:identity:)``
 /// continues it. The caller renames the finished file and flushes the folder.
 package final class SealedFileWriter {
-  /// How much is read at a time: it is hashed while it is still in the cache of the processor.
+  /// The number of bytes of a read, small enough to hash them while they are in the processor's cache.
   private static let readBytes = 1 << 17
 
   private let sealer: SegmentSealer
@@ -39,7 +39,7 @@ package final class SealedFileWriter {
   /// The number of bytes of the content so far.
   package var plainBytes: Int { segment * SealedFileFormat.segmentBytes + filling.count }
 
-  /// Makes a file of mode 0600, where nothing may be.
+  /// Creates a file with mode 0600. The path must not exist.
   /// - Throws: ``SealedFileError`` `alreadyExists`, `noSpace` or `cannotWrite`.
   package convenience init(
     creating path: String, key: SealingKey, identity: SealedFileIdentity
@@ -68,9 +68,9 @@ package final class SealedFileWriter {
     _ = Result { () throws(SealedFileError) in try line.finish() }
   }
 
-  /// Takes the next bytes of the content.
-  /// - Throws: ``SealedFileError`` `noSpace` or `cannotWrite`, also for bytes of an earlier call; the file is then of no
-  ///   use, except to ``resume(_:key:identity:)``.
+  /// Appends bytes to the content.
+  /// - Throws: ``SealedFileError`` `noSpace` or `cannotWrite`, also for bytes of an earlier call; the file can then
+  ///   only be passed to ``resume(_:key:identity:)``.
   package func append(_ bytes: UnsafeRawBufferPointer) throws(SealedFileError) {
     var rest = bytes
     while !rest.isEmpty {
@@ -83,7 +83,7 @@ package final class SealedFileWriter {
     }
   }
 
-  /// Takes the next bytes of the content.
+  /// Appends bytes to the content.
   package func append(_ bytes: [UInt8]) throws(SealedFileError) {
     try bytes.withBytes { bytes throws(SealedFileError) in try append(bytes) }
   }
@@ -114,7 +114,7 @@ package final class SealedFileWriter {
   /// Ends the content and waits until the file is on the disk.
   /// - Throws: ``SealedFileError`` `noSpace` or `cannotWrite`; the file is then not finished.
   package func finish() throws(SealedFileError) -> SealedFileSummary {
-    precondition(!isOver, "the file is finished already")
+    precondition(!isOver, "the file is already finished")
     try line.finish()
     try sealer.seal(filling.content, segment: segment, isLast: true)
     try sealer.writeHeader(length: plainBytes)
@@ -124,7 +124,7 @@ package final class SealedFileWriter {
       plainBytes: plainBytes, sealedBytes: SealedFileFormat.sealedSize(ofPlain: plainBytes), sha256: digest.finish())
   }
 
-  /// Gives the file up and removes it.
+  /// Discards the file and removes it.
   package func abandon() {
     isOver = true
     _ = Result { () throws(SealedFileError) in try line.finish() }
@@ -137,9 +137,9 @@ package final class SealedFileWriter {
     filling = line.memory()
   }
 
-  /// Adds bytes that are in the buffer already.
+  /// Adds bytes that are already in the buffer.
   private func take(_ count: Int) {
-    precondition(!isOver, "the file is finished already")
+    precondition(!isOver, "the file is already finished")
     digest.add(UnsafeRawBufferPointer(rebasing: filling.room[..<count]))
     filling.count += count
   }

@@ -3,7 +3,7 @@ import VaultKeys
 /// The key of a content, 32 random bytes in guarded memory. It is stored only in the content's encrypted row. Without
 /// the row, the file cannot be decrypted.
 package struct SealingKey: Sendable {
-  /// How long a key is, in bytes.
+  /// The size of a key, in bytes.
   package static let byteCount = 32
 
   private let bytes: SecureBytes
@@ -19,11 +19,12 @@ package struct SealingKey: Sendable {
 
   private init(bytes: SecureBytes) { self.bytes = bytes }
 
-  /// The key of a row. The array is overwritten with zeros.
+  /// Creates the key of a row. The array is overwritten with zeros.
   /// - Throws: ``SealedFileError`` `badKey` when it is not 32 bytes long.
   package init(wiping bytes: inout [UInt8]) throws(SealedFileError) {
     guard bytes.count == Self.byteCount else {
-      throw SealedFileError(.badKey, "the key of a content has \(bytes.count) bytes, not 32", hint: "restore the row")
+      throw SealedFileError(
+        .badKey, "the key of a content has \(bytes.count) bytes, not 32", hint: "restore the row from a backup")
     }
     do {
       self.bytes = try SecureBytes(wiping: &bytes)

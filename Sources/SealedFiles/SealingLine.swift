@@ -2,15 +2,15 @@ import CipherSQL
 import Dispatch
 import Platform
 
-/// Encrypts segments in the background while the next one is read and hashed: both take about as long.
+/// Encrypts segments in the background while the next segment is read and hashed. Both take about the same time.
 final class SealingLine: Sendable {
-  /// One that is filled, one that waits, one that is encrypted.
+  /// The number of memories: one is filled, one waits and one is encrypted.
   private static let most = 3
 
   private let sealer: SegmentSealer
   private let queue = DispatchQueue(label: "org.fieldvault.sealing")
   private let free = Locked<[SegmentMemory]>([])
-  /// How many memories can be had. It begins with 0, since a semaphore may not end below its beginning.
+  /// The number of available memories. It starts at 0, because a semaphore must not end below its initial value.
   private let available = DispatchSemaphore(value: 0)
   private let failure = Locked<SealedFileError?>(nil)
 
@@ -19,7 +19,7 @@ final class SealingLine: Sendable {
     for _ in 0..<Self.most { available.signal() }
   }
 
-  /// An empty memory, as soon as there is one.
+  /// Returns an empty memory as soon as one is available.
   func memory() -> SegmentMemory {
     available.wait()
     let memory = free.withLock { $0.popLast() } ?? SegmentMemory()
@@ -27,7 +27,7 @@ final class SealingLine: Sendable {
     return memory
   }
 
-  /// Takes a full memory and encrypts it in its turn.
+  /// Queues a full memory for encryption.
   /// - Throws: an earlier error of the background thread.
   func seal(_ plain: SegmentMemory, segment: Int) throws(SealedFileError) {
     queue.async { [self] in

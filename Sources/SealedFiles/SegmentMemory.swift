@@ -2,8 +2,8 @@ import CSodium
 
 /// Memory for one segment of a content, wiped at its end.
 ///
-/// `@unchecked Sendable` holds because it belongs to one thread at a time: ``SealingLine`` has it from the moment it is
-/// given until it is given out again.
+/// `@unchecked Sendable` holds because it belongs to one thread at a time: ``SealingLine`` owns it between receiving it
+/// and handing it out again.
 final class SegmentMemory: @unchecked Sendable {
   let all = UnsafeMutableRawBufferPointer.allocate(byteCount: SealedFileFormat.segmentBytes, alignment: 64)
   /// The number of bytes filled so far.

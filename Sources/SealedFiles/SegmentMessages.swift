@@ -13,7 +13,7 @@ final class SegmentMessages {
     (self.offset, left) = (offset, plainCount)
   }
 
-  /// How much of the content the next message has; 0 after the last one.
+  /// The number of content bytes in the next message; 0 after the last one.
   var nextCount: Int { min(left, SealedFileFormat.messageBytes) }
 
   /// Opens the next message. Returns `false` if its authentication fails. Otherwise its content is in memory.

@@ -31,7 +31,7 @@ final class SegmentOpener {
       throw .reading(path, error)
     }
     guard isRegular else {
-      throw SealedFileError(.unreadable, "\(path): is not a file", hint: "check the path")
+      throw SealedFileError(.unreadable, "\(path): not a file", hint: "check the path")
     }
     (self.path, self.key, self.identity) = (path, key, identity)
     header = SealedFileHeader(identity)
@@ -47,8 +47,8 @@ final class SegmentOpener {
     }
   }
 
-  /// The length that the beginning of the file tells; nil when the file was not finished.
-  /// - Throws: ``SealedFileError`` when it is not the beginning of this file.
+  /// The length that the header states; `nil` if the file was not finished.
+  /// - Throws: ``SealedFileError`` if the header does not belong to this file.
   func length() throws(SealedFileError) -> UInt64? {
     let target = UnsafeMutableRawBufferPointer(rebasing: sealed[..<SealedFileHeader.byteCount])
     let count = try read(at: 0, into: target)
@@ -62,7 +62,7 @@ final class SegmentOpener {
     try opens(segment, sealedAs: segment, plainCount: plainCount, isLast: isLast, into: plain)
   }
 
-  /// The same for a segment that may be another one than belongs to its place.
+  /// Opens a segment that may be at the position of another segment.
   func opens(
     _ place: Int, sealedAs segment: Int, plainCount: Int, isLast: Bool, into plain: UnsafeMutableRawBufferPointer
   ) throws(SealedFileError) -> Bool {
@@ -79,7 +79,7 @@ final class SegmentOpener {
     return true
   }
 
-  /// Begins with a segment, or `nil`.
+  /// Starts reading a segment. Returns `nil` if its header is invalid.
   func begin(
     _ place: Int, sealedAs segment: Int, plainCount: Int, isLast: Bool
   ) throws(SealedFileError) -> SegmentMessages? {
@@ -97,7 +97,7 @@ final class SegmentOpener {
     }
   }
 
-  /// The next encrypted bytes, as many as there are; valid until the next call.
+  /// Returns the next encrypted bytes, up to the end of the file. The pointer is valid until the next call.
   func sealedBytes(at offset: Int, count: Int) throws(SealedFileError) -> UnsafeRawBufferPointer {
     let target = UnsafeMutableRawBufferPointer(rebasing: sealed[..<count])
     return UnsafeRawBufferPointer(rebasing: target[..<(try read(at: offset, into: target))])

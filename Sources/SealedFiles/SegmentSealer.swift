@@ -9,9 +9,9 @@ import VaultKeys
   import Musl
 #endif
 
-/// Encrypts segments to their places in a file.
+/// Encrypts segments to their positions in a file.
 ///
-/// `@unchecked Sendable` holds because ``SealingLine`` lets one thread at a time in.
+/// `@unchecked Sendable` holds because ``SealingLine`` calls it from one thread at a time.
 final class SegmentSealer: @unchecked Sendable {
   let path: String
   private let file: Descriptor
@@ -21,7 +21,7 @@ final class SegmentSealer: @unchecked Sendable {
   private let sealed = UnsafeMutableRawBufferPointer.allocate(
     byteCount: SealingStream.headerCount + SealedFileFormat.sealedMessageBytes, alignment: 64)
 
-  /// Takes a file that is open for writing and begins with the header.
+  /// Creates a sealer for a file that is open for writing and begins with the header.
   init(_ file: consuming Descriptor, path: String, key: SealingKey, identity: SealedFileIdentity) {
     self.file = file
     (self.path, self.key, self.identity) = (path, key, identity)
@@ -30,8 +30,8 @@ final class SegmentSealer: @unchecked Sendable {
 
   deinit { sealed.deallocate() }
 
-  /// Writes the beginning of the file.
-  /// - Parameter length: how long the content is; nil as long as more may come.
+  /// Writes the header of the file.
+  /// - Parameter length: the size of the content; `nil` while it may grow.
   func writeHeader(length: Int?) throws(SealedFileError) {
     do {
       try header.bytes(length: length).withBytes { bytes throws(Descriptor.Failure) in try file.write(bytes, at: 0) }
@@ -81,7 +81,7 @@ final class SegmentSealer: @unchecked Sendable {
     } while start < plain.count
   }
 
-  /// Brings the file to the disk itself.
+  /// Flushes the file to the disk.
   func synchronize() throws(SealedFileError) {
     do {
       try file.synchronize()

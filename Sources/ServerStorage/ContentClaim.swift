@@ -1,13 +1,13 @@
 /// The data of a content's record about its files.
 public struct ContentClaim: Equatable, Sendable {
-  /// Opens the file when it is encrypted.
+  /// The key of the file, if it is encrypted.
   public var key: [UInt8]
   /// SHA-256 of the content that is not encrypted, in hexadecimal digits; `nil` where the record has no digest.
   public var digest: String?
-  /// The same of its thumbnail.
+  /// SHA-256 of the thumbnail that is not encrypted; `nil` where the record has no digest.
   public var thumbnailDigest: String?
 
-  /// A claim.
+  /// Creates a claim.
   public init(key: [UInt8], digest: String?, thumbnailDigest: String? = nil) {
     (self.key, self.digest, self.thumbnailDigest) = (key, digest, thumbnailDigest)
   }

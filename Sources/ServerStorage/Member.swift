@@ -2,7 +2,7 @@ import SyncModel
 
 /// The holder of a token.
 public struct Member: Hashable, Sendable {
-  /// Names the token in commands and in checks whether it is still valid.
+  /// The id of the token, for commands and for validity checks.
   public let tokenId: Int64
   /// The role of the holder.
   public let role: TokenRole
@@ -13,7 +13,7 @@ public struct Member: Hashable, Sendable {
   /// The account whose records the user sees.
   public let account: AccountName
 
-  /// A holder from its parts.
+  /// Creates a holder from its parts.
   package init(tokenId: Int64, role: TokenRole, userId: Int64, name: String, account: AccountName) {
     (self.tokenId, self.role, self.userId, self.name, self.account) = (tokenId, role, userId, name, account)
   }
@@ -26,6 +26,6 @@ public struct AccountName: Hashable, Sendable {
   /// The folder of its records, with a random name.
   public let folder: String
 
-  /// An account.
+  /// Creates an account.
   public init(name: String, folder: String) { (self.name, self.folder) = (name, folder) }
 }

@@ -5,7 +5,7 @@ import SyncModel
 ///
 /// An engine must guarantee:
 ///
-/// - A `write` is one transaction: after a crash, all of it exists or nothing. When it returns, it is durable.
+/// - A `write` is one transaction: a crash keeps all of it or nothing. When it returns, it is durable.
 /// - Writes of one account are serialisable. A `read` sees one unchanging state.
 /// - Each stored version gets the next number of the account's sequence. A change becomes visible only after all
 ///   changes with lower numbers, so that a reader that has read up to a number never misses a later change.
@@ -13,7 +13,7 @@ import SyncModel
 ///
 /// `Tests/SQLCipherStorageTests/StorageConformance.swift` checks an engine.
 public protocol RecordStorage: Sendable {
-  /// The kinds of record, by type.
+  /// The entities, by type.
   var entities: [String: EntityDescription] { get }
   /// The schemas that declare them, with the number of their newest file.
   var schemas: [ServedSchema] { get }
@@ -32,18 +32,17 @@ public protocol RecordStorage: Sendable {
   /// after this call.
   func flushFailedCommits(_ account: AccountName) async throws
 
-  /// Lets these records follow a pending deletion or restoration of their ancestors, so that reads return their final
-  /// state.
+  /// Applies pending deletions or restorations of ancestors to records, so that reads return their final state.
   func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws
 
-  /// Returns true as soon as an account has a change after a number of its sequence, or false after a time, or when
-  /// ``stopWaiting()`` was called.
+  /// Returns `true` as soon as an account has a change after a number of its sequence. Returns `false` after a timeout,
+  /// or after ``stopWaiting()``.
   func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool
 
-  /// Ends all waiting, for good.
+  /// Ends all waiting permanently.
   func stopWaiting()
 
-  /// Closes everything.
+  /// Closes all accounts.
   func close()
 }
 
@@ -54,55 +53,58 @@ public struct StoredResponse: Equatable, Sendable {
   /// The digest of the operation's content; nil for a response of version 1 of the wire format.
   public let digest: String?
 
-  /// A stored response.
+  /// Creates a stored response.
   public init(result: String, digest: String?) { (self.result, self.digest) = (result, digest) }
 }
 
 /// One state of an account.
 public protocol RecordReading {
-  /// The epochs of the account's data. No other account has one of them, not even the same account on another server.
+  /// The epochs of the account's data. They are unique: no other account has them, and neither has the same account on
+  /// another server.
   var epochs: EpochHistory { get throws }
   /// The number of the last change.
   var lastSequence: Int64 { get throws }
-  /// Deletions up to this number may be forgotten. A device that has not read that far has to compare all records.
+  /// The number up to which deletions may be forgotten. A device that has not read up to it has to compare all records.
   var horizon: Int64 { get throws }
 
   /// The largest stored time of a response or a deletion, or `nil`.
   var largestStoredTime: Int64? { get throws }
 
-  /// A record, deleted ones too.
+  /// Returns a record, even if it is deleted.
   func record(_ name: RecordName) throws -> ServerRecord?
-  /// The highest version of a record that another epoch has in common with the current one; nil for an unknown epoch.
+  /// Returns the highest version of a record that another epoch shares with the current one; `nil` for an unknown
+  /// epoch.
   func sharedVersion(of record: ServerRecord, with epoch: String) throws -> Int64?
-  /// Whether a record is deleted; nil when it was never there.
+  /// Returns whether a record is deleted; `nil` for an unknown record.
   func isDeleted(_ name: RecordName) throws -> Bool?
-  /// Returns the records that changed after a number, including deleted ones; without a number all records that are
-  /// not deleted. A page may have fewer than `limit` records if they are large, and has at least one if there is one.
+  /// Returns the records that changed after a number, including deleted ones; without a number all records that are not
+  /// deleted. A page of large records may have fewer than `limit` records, but has at least one unless the result is
+  /// empty.
   /// - Parameter projects: only records of these projects and records without a project; `nil` for all.
   func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage
   /// Returns the digests of the records that are not deleted, by entity. The cost depends on the number of buckets,
   /// not on the number of records.
   /// - Parameter projects: as in ``changes(after:limit:projects:)``.
   func entityDigests(projects: Set<String>?) throws -> [String: DigestSummary]
-  /// The digests of the buckets of a kind, without empty ones.
+  /// Returns the digests of the buckets of an entity, without empty ones.
   func bucketDigests(of entityType: String, projects: Set<String>?) throws -> [String: DigestSummary]
-  /// The digests of the records of one bucket.
+  /// Returns the digests of the records of one bucket.
   func recordDigests(of entityType: String, bucket: String, projects: Set<String>?) throws -> [RecordDigest]
-  /// Returns which of these files' contents records reference by `contentUuid`, including deleted records that are
-  /// not forgotten yet.
+  /// Returns the contents among some that records reference by `contentUuid`, including deleted records that are not
+  /// forgotten yet.
   func contentsInUse(among contents: [String]) throws -> Set<String>
   /// Returns the records' data about a content: the oldest record of each entity, so that a later record cannot
   /// change it.
   func claims(on content: String) throws -> [ContentClaim]
 }
 
-/// An account while it is changed.
+/// Changes an account within one transaction.
 public protocol RecordWriting: RecordReading {
-  /// The stored response to an operation, or `nil`.
-  func answer(to idempotencyKey: String) throws -> StoredResponse?
+  /// Returns the stored response to an operation, or `nil`.
+  func storedResponse(for idempotencyKey: String) throws -> StoredResponse?
   /// Stores the response to an operation.
-  func keep(answer: String, to operation: OperationContent, at time: Int64) throws
-  /// The last push of a device; nil for an unknown device.
+  func keep(response: String, to operation: OperationContent, at time: Int64) throws
+  /// Returns the last push of a device; `nil` for an unknown device.
   func mark(of deviceId: String) throws -> DeviceCounter?
   /// Stores the last push of a device.
   func keep(_ mark: DeviceCounter, of deviceId: String, at time: Int64) throws
@@ -110,15 +112,25 @@ public protocol RecordWriting: RecordReading {
   /// - Returns: the new epoch.
   func startEpoch(at time: Int64) throws -> String
   /// Stores a version of a record under the next number of the sequence.
-  /// - Throws: ``StorageRefusal`` for a rule of the data that it breaks; then nothing was changed.
-  func store(_ new: NewVersion, at time: Int64) throws -> ServerRecord
-  /// Lets the dependents of a record follow its deletion or restoration: the records that reference it with ON DELETE
-  /// CASCADE, and their dependents. Each changed record gets a version and a number. A dependent is restored if it
-  /// was only cascaded and no record that it references with ON DELETE CASCADE stays deleted. It stays deleted if it
-  /// would violate a rule of the data.
+  /// - Parameters:
+  ///   - previous: the stored record; `nil` for a new one.
+  ///   - state: the state to store. Its version is ignored.
+  ///   - createdAt: the time when the user created the record, in milliseconds since 1970-01-01 UTC. An existing record
+  ///     keeps its own.
+  ///   - computing: columns that the schema computes from others, and that are computed from those of `state`.
+  ///   - serviceFields: the fields whose value a service wrote, after this change; `nil` keeps those of `previous`.
+  /// - Throws: ``StorageRefusal`` for a rule of the data that the version breaks. Nothing is changed in this case.
+  func store(
+    _ name: RecordName, over previous: ServerRecord?, _ state: RecordState, createdAt: Int64, computing: [String],
+    serviceFields: Set<String>?, at time: Int64
+  ) throws -> ServerRecord
+  /// Applies the deletion or restoration of a record to its dependents: the records that reference it with ON DELETE
+  /// CASCADE, and their dependents. Each changed record gets a version and a number. A dependent is restored if it was
+  /// only cascaded and no record that it references with ON DELETE CASCADE stays deleted. It stays deleted if it would
+  /// violate a rule of the data.
   ///
-  /// Many dependents follow after this transaction, in others of at most 50 ms of CPU time, also after a restart.
-  /// Until then ``record(_:)`` and ``isDeleted(_:)`` of a write return the final state, and
+  /// Many dependents follow after this transaction, in further transactions of at most 50 ms of CPU time, also after a
+  /// restart. Until then ``record(_:)`` and ``isDeleted(_:)`` of a write return the final state, and
   /// ``changes(after:limit:projects:)`` leaves out records that will be deleted.
   /// - Returns: the number of dependents that this transaction visited; 0 without dependents.
   func cascade(from record: ServerRecord, at time: Int64) throws -> Int
@@ -127,24 +139,24 @@ public protocol RecordWriting: RecordReading {
   func canReturn(_ name: RecordName) throws -> Bool
   /// Stores that a cascaded record was deleted by an operation as well, so that it is not restored with its root.
   func keepDeleted(_ record: ServerRecord) throws
-  /// Whether the deletion of a record that the account did not have is remembered.
+  /// Returns whether the deletion of a record that the account did not have is stored.
   func hasTombstone(of name: RecordName) throws -> Bool
-  /// Remembers the deletion of a record that the account does not have.
+  /// Stores the deletion of a record that the account does not have.
   func keepTombstone(of name: RecordName, at time: Int64) throws
-  /// Removes such a deletion, because the record is restored.
+  /// Removes a stored deletion, because the record is restored.
   func removeTombstone(of name: RecordName) throws
   /// Runs a part that may fail alone: an error rolls it back, and the rest stays.
   func attempt<Result>(_ body: () throws -> Result) throws -> Result
   /// Forgets some of the responses from before a time, in milliseconds since 1970-01-01 UTC.
   /// - Returns: whether there may be more.
-  func forgetAnswers(before time: Int64, atMost limit: Int) throws -> Bool
+  func forgetResponses(before time: Int64, atMost limit: Int) throws -> Bool
   /// Forgets some of the tombstones from before a time, in milliseconds since 1970-01-01 UTC.
   /// - Returns: whether there may be more.
   func forgetTombstones(before time: Int64, atMost limit: Int) throws -> Bool
   /// Forgets some of the deletions from before a time, in the order of their time, except deletions that a record
   /// references.
-  /// - Parameter place: the last deletion that an earlier call looked at.
-  /// - Returns: the number of forgotten deletions, and the last one that this call looked at; `nil` at the end.
+  /// - Parameter place: the last deletion that an earlier call examined.
+  /// - Returns: the number of forgotten deletions, and the last one that this call examined; `nil` at the end.
   func forgetDeletions(
     before time: Int64, after place: RetentionCursor?, atMost limit: Int
   ) throws -> (forgotten: Int, last: RetentionCursor?)
@@ -154,21 +166,21 @@ public protocol RecordWriting: RecordReading {
 public struct RetentionCursor: Sendable {
   /// The server's time of the deletion, in milliseconds since 1970-01-01 UTC.
   public let storedAt: Int64
-  /// Its number in the account's sequence.
+  /// The number of the deletion in the account's sequence.
   public let sequence: Int64
 
-  /// A place from its parts.
+  /// Creates a position from its parts.
   public init(storedAt: Int64, sequence: Int64) { (self.storedAt, self.sequence) = (storedAt, sequence) }
 }
 
 extension RecordStorage {
-  /// The number of responses or deletions that one transaction looks at.
+  /// The number of responses or deletions that one transaction examines.
   private static var forgottenPerWrite: Int { 100 }
 
   /// Forgets responses and deletions from before a time, in bounded transactions. Stops when the task is cancelled.
   package func forget(_ account: AccountName, before time: Int64) async throws {
     let limit = Self.forgottenPerWrite
-    while try await write(account, { try $0.forgetAnswers(before: time, atMost: limit) }) {
+    while try await write(account, { try $0.forgetResponses(before: time, atMost: limit) }) {
       try Task.checkCancellation()
     }
     while try await write(account, { try $0.forgetTombstones(before: time, atMost: limit) }) {
@@ -189,4 +201,184 @@ extension RecordStorage {
       } while place != nil
     } while forgotten > 0
   }
+}
+
+extension RecordWriting {
+  /// Stores a version of a record without computed columns and with the service fields of the previous version.
+  /// - Throws: ``StorageRefusal`` for a rule of the data that the version breaks. Nothing is changed in this case.
+  package func store(
+    _ name: RecordName, over previous: ServerRecord?, _ state: RecordState, createdAt: Int64, at time: Int64
+  ) throws -> ServerRecord {
+    try store(name, over: previous, state, createdAt: createdAt, computing: [], serviceFields: nil, at: time)
+  }
+}
+
+/// The name of a record within an account.
+public struct RecordName: Hashable, Sendable {
+  /// The entity, such as `AtmosphericLog`.
+  public let entityType: String
+  /// The lowercase UUID of the record.
+  public let entityUuid: String
+
+  /// Creates a name from its parts.
+  public init(_ entityType: String, _ entityUuid: String) {
+    self.entityType = entityType
+    self.entityUuid = entityUuid
+  }
+}
+
+/// A stored record of the server. `state.syncVersion` is its version; 1 for a new record.
+public struct ServerRecord: Sendable, Equatable {
+  /// The name of the record.
+  public let name: RecordName
+  /// The id that the server assigned; unique per entity type.
+  public let serverId: Int64
+  /// The position of the last change in the account's sequence.
+  public let sequence: Int64
+  /// The time when the user created the record, in milliseconds since 1970-01-01 UTC.
+  public let createdAt: Int64
+  /// Fields, deletion, times and version.
+  public package(set) var state: RecordState
+  /// The version with which a field, or ``RecordState/deletionField``, last changed; an absent field has not changed
+  /// since the first version.
+  public let fieldVersions: [String: Int64]
+  /// The version of a field that never changed: 1, or 0 for a seed row.
+  public let firstVersion: Int64
+  /// The version at the beginning of each epoch in which the record changed, by the place of the epoch; see
+  /// ``EpochHistory``.
+  public let startVersions: [Int: Int64]
+  /// The record whose deletion cascaded to this one, if it is known.
+  public let deletedWith: RecordName?
+  /// The fields whose value a service wrote. Devices wrote the others.
+  public let serviceFields: Set<String>
+  /// The UNIQUE values of a deleted record that another record may have now.
+  package var released: SyncObject = [:]
+
+  /// Creates a record from its parts.
+  public init(
+    name: RecordName, serverId: Int64, sequence: Int64, createdAt: Int64, state: RecordState,
+    fieldVersions: [String: Int64], firstVersion: Int64, startVersions: [Int: Int64] = [:],
+    deletedWith: RecordName? = nil, serviceFields: Set<String> = []
+  ) {
+    self.startVersions = startVersions
+    self.name = name
+    self.serverId = serverId
+    self.sequence = sequence
+    self.createdAt = createdAt
+    self.state = state
+    self.fieldVersions = fieldVersions
+    self.firstVersion = firstVersion
+    self.deletedWith = deletedWith
+    self.serviceFields = serviceFields
+  }
+
+  /// The version of the record.
+  public var version: Int64 { state.syncVersion }
+
+  /// The approximate size as JSON in bytes, for limiting responses.
+  package var weight: Int { 200 + SyncValue.object(state.fields).weight }
+
+  /// Returns whether a field, or the deletion, was changed after a version.
+  public func hasChanged(_ field: String, after version: Int64) -> Bool {
+    (fieldVersions[field] ?? firstVersion) > version
+  }
+}
+
+/// A rule of the data that a version breaks. It names fields, never values.
+package enum StorageRefusal: Error, Equatable, Sendable {
+  /// A field has an invalid value; `nil` if the rule concerns more than one field.
+  case invalid(field: String?, message: String)
+  /// Another record has the values of these columns: `holder`, if it is known.
+  case notUnique(columns: [String], holder: RecordName? = nil)
+  /// The record cannot be deleted, because a record references it or one of its dependents by a key that refuses the
+  /// deletion.
+  case referenced(by: RecordName)
+}
+
+/// A page of changes.
+public struct ChangePage: Sendable {
+  /// The records in the order in which they were stored.
+  public let records: [ServerRecord]
+  /// The position after which the next page begins.
+  public let end: Int64
+  /// The number of changes after this page.
+  public let remaining: Int
+
+  /// Creates a page from its parts.
+  public init(records: [ServerRecord], end: Int64, remaining: Int) {
+    self.records = records
+    self.end = end
+    self.remaining = remaining
+  }
+}
+
+extension SyncValue {
+  /// The approximate size of the value as JSON, in bytes.
+  fileprivate var weight: Int {
+    switch self {
+    case .null, .bool, .integer, .real: 16
+    case .number(let number): number.text.utf8.count
+    case .text(let text): text.utf8.count
+    case .array(let elements): elements.reduce(2) { $0 + $1.weight }
+    case .object(let object): object.members.reduce(2) { $0 + $1.name.utf8.count + $1.value.weight }
+    }
+  }
+}
+
+/// The facts about an entity that the server needs to decide about an operation.
+public struct EntityDescription: Sendable {
+  /// The type, such as `AtmosphericLog`.
+  public let type: String
+  /// The schema that declares it.
+  public let schemaName: String
+  /// The rules for merging two versions of a record.
+  public let rules: MergeRules
+  /// The fields that reference another record.
+  public let references: [String: Reference]
+  /// Whether records have `userEditedFields`.
+  public let hasUserEdits: Bool
+  /// The columns that do not always count in digests.
+  public let digestColumns: DigestColumns
+  /// Returns the problem of a field's value; `nil` if it has the type of the field.
+  public let problem: @Sendable (_ field: String, _ value: SyncValue) -> String?
+
+  /// A reference to another record.
+  public struct Reference: Hashable, Sendable {
+    /// The referenced entity.
+    public let entityType: String
+    /// Whether a deletion of the referenced record deletes this record.
+    public let cascades: Bool
+
+    /// Creates a reference from its parts.
+    public init(entityType: String, cascades: Bool) {
+      self.entityType = entityType
+      self.cascades = cascades
+    }
+  }
+
+  /// Creates a description from its parts.
+  public init(
+    type: String, schemaName: String, rules: MergeRules, references: [String: Reference], hasUserEdits: Bool,
+    digestColumns: DigestColumns = DigestColumns(),
+    problem: @escaping @Sendable (_ field: String, _ value: SyncValue) -> String?
+  ) {
+    self.type = type
+    self.schemaName = schemaName
+    self.rules = rules
+    self.references = references
+    self.hasUserEdits = hasUserEdits
+    self.digestColumns = digestColumns
+    self.problem = problem
+  }
+}
+
+/// A schema of a server.
+public struct ServedSchema: Hashable, Sendable {
+  /// The name of the schema.
+  public let name: String
+  /// The number of the newest schema file.
+  public let version: Int
+
+  /// Creates a schema.
+  public init(name: String, version: Int) { (self.name, self.version) = (name, version) }
 }

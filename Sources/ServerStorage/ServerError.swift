@@ -1,30 +1,30 @@
-/// Why the server could not be set up or a command about it could not be carried out.
+/// The reason why the server could not be set up or a command failed.
 public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The kind of failure. Kinds can be added; a `switch` always needs a `default`.
   public enum Code: String, Sendable {
-    /// No user has that name.
+    /// An unknown user.
     case noSuchUser
     /// A user with this name exists.
     case userExists
-    /// No token has that number.
+    /// An unknown token.
     case noSuchToken
-    /// A token is to end in the past.
+    /// The expiry time of a token is in the past.
     case badExpiry
-    /// A name is empty, too long or has characters that no name has.
+    /// A name is empty, too long or has invalid characters.
     case badName
     /// Another process serves the same folder.
     case busy
-    /// Something has the name already.
+    /// The file or folder already exists.
     case exists
-    /// The folder holds no data of a server.
+    /// The folder contains no server data.
     case noData
     /// The key does not open the data.
     case wrongKey
     /// A file of the data is missing, empty or cannot be read. It is not recreated.
     case damaged
-    /// The schemas are not those that the data were created with.
+    /// The schemas differ from the schemas of the data.
     case schemas
-    /// The object store cannot be used as it was described.
+    /// The settings of the object store are invalid.
     case badObjectStore
     /// The disk fails, or the system has no file descriptors left.
     case disk
@@ -38,7 +38,7 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
   public let message: String
   /// The action that resolves the failure, if it is known.
   public let remedy: ServerRemedy?
-  /// The remedy as a text; `nil` if there is none, or if only a program can word it.
+  /// The remedy as a text; `nil` without a remedy, or if only a program can word it.
   public var hint: String? { remedy?.advice }
 
   /// Creates an error.

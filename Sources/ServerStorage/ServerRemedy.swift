@@ -1,4 +1,4 @@
-/// The action that resolves a failure of the server. It names no command: a program words it in terms of its own
+/// The action that resolves a failure of the server. It names no command: each program words the remedy in terms of its
 /// interface. New cases may be added.
 public enum ServerRemedy: Hashable, Sendable {
   /// An action outside the program, worded for the administrator.
@@ -13,7 +13,7 @@ public enum ServerRemedy: Hashable, Sendable {
   case putKeyBackOrNameCopy
   /// Name the key file that the data were created with.
   case nameKeyFile
-  /// Name the key file, which the backup does not hold.
+  /// Name the key file, which is not in the backup.
   case nameKeyFileOfBackup
   /// Do not name the schema again, or give the new schema another name.
   case leaveOutSchema

@@ -18,7 +18,7 @@ enum BackupFormat {
   static let header = Array("fieldvault-server backup 1\n".utf8)
   static let partSize = 1 << 20
 
-  /// Whether a name is one that a backup may have.
+  /// Returns whether a backup may contain a name.
   static func isName(_ name: String) -> Bool {
     let parts = name.split(separator: "/", omittingEmptySubsequences: false)
     func isWord(_ text: Substring) -> Bool {
@@ -37,7 +37,7 @@ enum BackupFormat {
   static func bytes(_ number: some FixedWidthInteger) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
 
   static func damaged(_ path: String, _ reason: String) -> ServerError {
-    ServerError(.damaged, "\(path) is no intact backup of a server: \(reason)", hint: "use another backup")
+    ServerError(.damaged, "\(path) is not an intact backup of a server: \(reason)", hint: "use another backup")
   }
 }
 
@@ -53,7 +53,7 @@ final class SequentialFile {
     guard descriptor >= 0 else { throw Self.failure("open", path) }
   }
 
-  /// Makes a file of mode 0600 where nothing is.
+  /// Creates a file with mode 0600. The path must not exist.
   init(making path: String) throws {
     self.path = path
     descriptor = cplatform_open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -113,16 +113,16 @@ extension SHA256 {
   mutating func add(_ bytes: [UInt8]) { bytes.withUnsafeBytes { add($0) } }
 }
 
-/// Writes a backup. It appears under its name with ``finish()`` alone.
+/// Writes a backup. It appears under its name only after ``finish()``.
 final class BackupWriter {
   private let target: String
   private let file: SequentialFile
   private var digests = SHA256()
   private var count: UInt64 = 0
-  /// The bytes that were written.
+  /// The number of written bytes.
   private(set) var byteCount: Int64 = 0
 
-  /// - Throws: ``ServerError`` with `exists` when something has the name already.
+  /// - Throws: ``ServerError`` with `exists` if the path already exists.
   init(at target: String) throws {
     guard !Files.exists(target) else { throw Self.exists(target) }
     self.target = target
@@ -133,7 +133,7 @@ final class BackupWriter {
   }
 
   private static func exists(_ target: String) -> ServerError {
-    ServerError(.exists, "\(target) exists already", hint: "choose another name; a backup replaces nothing")
+    ServerError(.exists, "\(target) already exists", hint: "choose another name; a backup does not replace a file")
   }
 
   private func write(_ bytes: [UInt8]) throws {
@@ -142,7 +142,7 @@ final class BackupWriter {
   }
 
   /// Adds a file.
-  /// - Parameter size: how many of its bytes count.
+  /// - Parameter size: the number of bytes to copy.
   func add(_ name: String, from path: String, size: Int64) throws {
     let source = try SequentialFile(reading: path)
     var digest = SHA256()
@@ -152,7 +152,7 @@ final class BackupWriter {
     var left = size
     while left > 0 {
       let part = try source.read(upTo: Int(min(left, Int64(BackupFormat.partSize))))
-      guard !part.isEmpty else { throw ServerError(.disk, "\(path) became shorter while it was copied") }
+      guard !part.isEmpty else { throw ServerError(.disk, "\(path) was truncated while it was copied") }
       digest.add(part)
       try write(part)
       left -= Int64(part.count)
@@ -192,7 +192,7 @@ struct BackupReader {
   func readAll(_ take: (String) throws -> SequentialFile) throws {
     var digests = SHA256()
     guard try file.read(upTo: BackupFormat.header.count) == BackupFormat.header else {
-      throw damaged("it begins otherwise, or a newer program wrote it")
+      throw damaged("its header is unknown, or a newer program wrote it")
     }
     digests.add(BackupFormat.header)
     var count: UInt64 = 0
@@ -204,7 +204,7 @@ struct BackupReader {
         guard end.dropFirst(2).elementsEqual(BackupFormat.bytes(count)), try exactly(32) == digests.digest else {
           throw damaged("its end does not match its entries")
         }
-        guard try file.read(upTo: 1).isEmpty else { throw damaged("something follows its end") }
+        guard try file.read(upTo: 1).isEmpty else { throw damaged("it has extra bytes at its end") }
         return
       }
       digests.add(try readEntry(length, take))
@@ -220,7 +220,7 @@ struct BackupReader {
     let text = String(decoding: name, as: UTF8.self)
     var left = size.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     guard BackupFormat.isName(text), left <= UInt64(Int64.max) else {
-      throw damaged("an entry has a name that no entry has")
+      throw damaged("an entry has an invalid name or size")
     }
     let target = try take(text)
     while left > 0 {
@@ -229,14 +229,14 @@ struct BackupReader {
       try target.write(part)
       left -= UInt64(part.count)
     }
-    guard try exactly(32) == digest.digest else { throw damaged("\(text) is not as it was written") }
+    guard try exactly(32) == digest.digest else { throw damaged("\(text) differs from its checksum") }
     try target.sync()
     return digest.digest
   }
 
   private func exactly(_ count: Int) throws -> [UInt8] {
     let bytes = try file.read(upTo: count)
-    guard bytes.count == count else { throw damaged("it is cut short") }
+    guard bytes.count == count else { throw damaged("it is truncated") }
     return bytes
   }
 

@@ -4,7 +4,7 @@ import HTTPServer
 import SQLCipherStorage
 import ServerStorage
 
-/// A running server: the wire format of FieldVault over HTTP, the accounts of a folder behind it.
+/// A running server that serves the accounts of a folder over HTTP, in FieldVault's wire format.
 ///
 /// ```swift
 /// let server = try FieldVaultServer(settings)
@@ -12,32 +12,32 @@ import ServerStorage
 /// await server.stop()
 /// ```
 public final class FieldVaultServer: Sendable {
-  /// How a server is set up. Clock and random source are those of its folder.
+  /// The settings of a server. The folder provides the clock and the random source.
   public struct Settings: Sendable {
-    /// Where the data are.
+    /// The folder of the data.
     public var folder: ServerFolder
-    /// `HOST:PORT`; with port 0 the system chooses one.
+    /// The address to listen on, `HOST:PORT`. For port 0 the system chooses a port.
     public var listen: String
-    /// With which the server speaks TLS; plain HTTP when nil.
+    /// The certificate and key for TLS; `nil` for plain HTTP.
     public var identity: TLSIdentity?
     /// The schemas of the accounts' records.
     public var schemas: [Schema]
     /// The limits of a client.
     public var limits: ServerLimits
-    /// The days for which responses and deletions are kept.
+    /// The number of days for which the server stores responses and deletions.
     public var retentionDays: Int
-    /// Where requests are noted.
+    /// The log of requests.
     public var log: RequestLog
     /// The address of the server as clients see it, without a trailing slash, such as `https://sync.example.org`.
     /// With it, the addresses of uploads are absolute, which some third-party tus clients require. Without it, they
     /// are paths.
     public var publicURL = ""
-    /// Where devices send and fetch the contents of files; nil to keep them on the server's own disk.
+    /// The object store to which devices upload files; `nil` to store files on the server's disk.
     public var objectStore: ObjectStore?
-    /// Where files are kept; tests put something else here.
+    /// Creates the storage of files; tests inject their own.
     var fileStorage: @Sendable (ServerFolder) -> DiskFileStorage = { DiskFileStorage(in: $0) }
 
-    /// Settings with the usual limits and a silent log.
+    /// Creates settings with the default limits and a silent log.
     public init(
       folder: ServerFolder, listen: String, schemas: [Schema], identity: TLSIdentity? = nil,
       limits: ServerLimits = ServerLimits(), retentionDays: Int = 90, log: RequestLog = .silent
@@ -52,7 +52,7 @@ public final class FieldVaultServer: Sendable {
     }
   }
 
-  /// Where it listens, such as `http://127.0.0.1:8787`.
+  /// The URL of the server, such as `http://127.0.0.1:8787`.
   public let url: String
   private let http: HTTPServer
   let storage: any RecordStorage
@@ -63,9 +63,9 @@ public final class FieldVaultServer: Sendable {
   private let housekeeping: Task<Void, Never>
   private let hold: Locked<FolderLock?>
 
-  /// Opens the data and begins to serve.
-  /// - Throws: ``ServerError`` with `busy` when another server has the folder, or with `wrongKey`;
-  ///   ``HTTPServerError``; `SQLError` for a schema that cannot be applied.
+  /// Opens the data and starts the server.
+  /// - Throws: ``ServerError`` with `busy` if another server uses the folder, or with `wrongKey`; ``HTTPServerError``;
+  ///   `SQLError` for a schema that cannot be applied.
   public init(_ settings: Settings) throws {
     hold = Locked(try settings.folder.holdForServing())
     let environment = settings.folder.environment
@@ -107,14 +107,14 @@ public final class FieldVaultServer: Sendable {
       listen: settings.listen, identity: settings.identity, limits: limits.http, log: log,
       clock: environment.clock,
       handlers: HTTPServer.Handlers(
-        admit: { router.admit($0) }, answer: { await router.answer($0) },
+        admit: { router.admit($0) }, respond: { await router.respond(to: $0) },
         isValid: { caller in
           guard let member = caller as? Member else { return false }
           do {
             return try directory.isValid(member)
           } catch {
             // If the result cannot be determined, the request continues.
-            log.failure("a token could not be looked up: \(error)")
+            log.failure("cannot look up a token: \(error)")
             return true
           }
         }))
@@ -130,9 +130,9 @@ public final class FieldVaultServer: Sendable {
   /// - Throws: ``HTTPServerError`` with `badCertificate`. The old certificate stays in use in this case.
   public func replace(_ identity: TLSIdentity) throws(HTTPServerError) { try http.replace(identity) }
 
-  /// How many bytes of bodies are counted, and how many requests are under way.
+  /// The memory of bodies, in bytes.
   package var bodyMemory: Int { http.memory.total }
-  /// See ``bodyMemory``.
+  /// The number of requests in flight.
   package var requestCount: Int { http.requestCount }
 
   /// Refuses new connections, finishes requests in flight, ends long polls at once, and closes the databases.

@@ -1,6 +1,6 @@
 import FileServer
 
-/// The part about files: tus 1.0.0 for uploads, ranges for downloads. `FileEndpoints.md` has the same in prose.
+/// The part about files: tus 1.0.0 for uploads, ranges for downloads. `FileEndpoints.md` specifies them.
 extension OpenAPI {
   static func filePaths(isPresigned: Bool) -> String {
     (isPresigned ? objectPaths() : tusPaths()) + "\n" + contentPaths()
@@ -9,44 +9,44 @@ extension OpenAPI {
   private static func tusPaths() -> String {
     """
     "/v1/files": {
-      "options": {"summary": "What the server can do of tus", "security": [], "responses": {"204": \(reference("Tus"))}},
-      "post": {"summary": "Begin an upload; with a body, with its first bytes",
+      "options": {"summary": "The server's tus capabilities", "security": [], "responses": {"204": \(reference("Tus"))}},
+      "post": {"summary": "Create an upload; a body contains its first bytes",
         "parameters": [\(names(["version", "uploadLength", "uploadDeferLength", "uploadMetadata", "uploadChecksum"]))],
         "requestBody": \(body(isRequired: false)),
         "responses": {"201": \(reference("UploadBegun")), "400": \(reference("BadRequest")),
           "409": \(reference("ContentExists")), "422": \(reference("Invalid")), \(uploadProblems())}}},
     "/v1/files/uploads/{upload}": {
       "parameters": [\(names(["upload"]))],
-      "options": {"summary": "What the server can do of tus", "security": [], "responses": {"204": \(reference("Tus"))}},
-      "head": {"summary": "How far an upload is; ends a request that still sends to it",
+      "options": {"summary": "The server's tus capabilities", "security": [], "responses": {"204": \(reference("Tus"))}},
+      "head": {"summary": "The offset of an upload; ends a request that still sends to it",
         "parameters": [\(names(["version"]))],
         "responses": {"200": \(reference("UploadState")), \(missing()), "412": \(reference("OtherTus")), \(problems())}},
-      "patch": {"summary": "More bytes of an upload",
+      "patch": {"summary": "Append bytes to an upload",
         "parameters": [\(names(["version", "uploadOffset", "uploadLength", "uploadChecksum"]))],
         "requestBody": \(body(isRequired: true)),
         "responses": {"204": \(reference("UploadGrown")), "400": \(reference("BadRequest")), \(missing()),
           "409": \(reference("OffsetMismatch")), "423": \(reference("UploadInUse")), \(uploadProblems())}},
-      "delete": {"summary": "Give an upload up", "parameters": [\(names(["version"]))],
-        "responses": {"204": {"description": "It is gone"}, \(missing()), "412": \(reference("OtherTus")),
+      "delete": {"summary": "Discard an upload", "parameters": [\(names(["version"]))],
+        "responses": {"204": {"description": "The upload was discarded"}, \(missing()), "412": \(reference("OtherTus")),
           \(problems())}}},
     """
   }
 
   private static func contentPaths() -> String {
     """
-    "/v1/files/missing": {"post": {"summary": "Which of some files are not there",
+    "/v1/files/missing": {"post": {"summary": "The names of missing files",
       "requestBody": \(body("MissingFilesRequest")),
-      "responses": {\(answer("MissingFiles")), \(bodyProblems()), \(problems())}}},
-    "/v1/files/digests": {"post": {"summary": "What the server holds of some files",
+      "responses": {\(response("MissingFiles")), \(bodyProblems()), \(problems())}}},
+    "/v1/files/digests": {"post": {"summary": "The digests of files",
       "requestBody": \(body("MissingFilesRequest")),
-      "responses": {\(answer("FileDigests")), \(bodyProblems()), \(problems())}}},
+      "responses": {\(response("FileDigests")), \(bodyProblems()), \(problems())}}},
     "/v1/files/{content}/{variant}": {
       "parameters": [\(names(["content", "variant"]))],
-      "get": {"summary": "A finished content, or a part of it", "parameters": [\(names(["range", "ifRange", "ifNoneMatch"]))],
+      "get": {"summary": "A complete content, or a part of it", "parameters": [\(names(["range", "ifRange", "ifNoneMatch"]))],
         "responses": {"200": \(reference("Content")), "206": \(reference("Content")),
-          "304": {"description": "It is the one that the client has"}, "404": \(reference("NotFound")),
+          "304": {"description": "The client has the current content"}, "404": \(reference("NotFound")),
           "416": \(reference("NoSuchRange")), \(problems())}},
-      "head": {"summary": "Whether a content is there, and how many bytes it has",
+      "head": {"summary": "Whether a content exists, and its size in bytes",
         "responses": {"200": {"description": "It is"}, "404": \(reference("NotFound")), \(problems())}}}
     """
   }
@@ -89,16 +89,16 @@ extension OpenAPI {
           "Content-Range": {"schema": {"type": "string"}}},
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
       \(objectResponses(problem)),
-      "ContentExists": \(problem("urn:fieldvault:content-exists: nothing is left to send")),
+      "ContentExists": \(problem("urn:fieldvault:content-exists: there is nothing to send")),
       "OffsetMismatch": \(problem(
-        "urn:fieldvault:offset-mismatch: Upload-Offset says where it goes on; or urn:fieldvault:content-exists")),
-      "UploadInUse": \(problem("Another request sends to the upload")),
-      "UploadExpired": \(problem("urn:fieldvault:upload-expired: begin anew")),
+        "urn:fieldvault:offset-mismatch: continue at Upload-Offset; or urn:fieldvault:content-exists")),
+      "UploadInUse": \(problem("Another request is sending to the upload")),
+      "UploadExpired": \(problem("urn:fieldvault:upload-expired: start a new upload")),
       "OtherTus": \(problem("The header Tus-Resumable is not \(Tus.version)")),
-      "FileTooLarge": \(problem("More than \(limits.files.fileBytes) bytes, or more than the upload's length")),
+      "FileTooLarge": \(problem("The file exceeds \(limits.files.fileBytes) bytes or the upload's length")),
       "NotUpload": \(problem("Content-Type is not \(Tus.contentType)")),
-      "ChecksumMismatch": \(problem("The bytes do not have the hash of Upload-Checksum, and are dropped")),
-      "NoSuchRange": \(problem("The range is not in the content"))
+      "ChecksumMismatch": \(problem("The bytes do not match Upload-Checksum and are discarded")),
+      "NoSuchRange": \(problem("The range is outside the content"))
       """
   }
 
@@ -113,7 +113,7 @@ extension OpenAPI {
     "uploadOffset": {"name": "Upload-Offset", "in": "header", "required": true,
       "schema": {"type": "integer", "minimum": 0}},
     "uploadMetadata": {"name": "Upload-Metadata", "in": "header", "description":
-      "Pairs of a name and a value in base64; content (a uuid) and variant (full, thumbnail) say what it becomes",
+      "Pairs of a name and a value in base64; content (a UUID) and variant (full, thumbnail) name the file",
       "schema": {"type": "string", "maxLength": \(UploadMetadata.greatestLength)}},
     "uploadChecksum": {"name": "Upload-Checksum", "in": "header", "description": "sha1 or sha256, and the hash in base64",
       "schema": {"type": "string"}},

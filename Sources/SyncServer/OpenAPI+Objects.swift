@@ -2,26 +2,26 @@ import FileServer
 
 /// The part about files in an object store.
 extension OpenAPI {
-  /// In place of the paths of tus.
+  /// Returns the paths that replace the tus paths.
   static func objectPaths() -> String {
     """
     "/v1/files": {
-      "options": {"summary": "That files go to addresses that the server names", "security": [],
+      "options": {"summary": "Whether files are sent to addresses that the server returns", "security": [],
         "responses": {"204": \(reference("ObjectUploads"))}}},
     "/v1/files/{content}/{variant}/address": {"parameters": [\(names(["content", "variant"]))],
-      "post": {"summary": "Where a file may be sent, without the token",
+      "post": {"summary": "An upload address that requires no token",
         "requestBody": \(body("FileAddressRequest")),
-        "responses": {\(answer("FileAddress")), "409": \(reference("ContentExists")),
+        "responses": {\(response("FileAddress")), "409": \(reference("ContentExists")),
           \(bodyProblems()), \(problems())}}},
     "/v1/files/{content}/{variant}/confirm": {"parameters": [\(names(["content", "variant"]))],
-      "post": {"summary": "The file was sent: look whether it is there; from then on others see it",
+      "post": {"summary": "Confirm a sent file, which makes it visible to other devices",
         "requestBody": \(body("FileConfirmation")),
-        "responses": {\(answer("FileConfirmed")), "404": \(reference("NotFound")), "409": \(reference("NotArrived")),
+        "responses": {\(response("FileConfirmed")), "404": \(reference("NotFound")), "409": \(reference("NotArrived")),
           \(bodyProblems()), \(problems())}}},
     "/v1/files/{content}/{variant}/download-address": {"parameters": [\(names(["content", "variant"]))],
-      "post": {"summary": "Where a finished content may be fetched, without the token",
+      "post": {"summary": "A download address that requires no token",
         "requestBody": \(body("Nothing")),
-        "responses": {\(answer("FileAddress")), "404": \(reference("NotFound")),
+        "responses": {\(response("FileAddress")), "404": \(reference("NotFound")),
           \(bodyProblems()), \(problems())}}},
     """
   }
@@ -32,21 +32,21 @@ extension OpenAPI {
       "\(FileService.wayHeader)": {"schema": {"const": "presigned"}},
       "Fieldvault-Max-Size": {"schema": {"type": "integer"}}}},
     "NotArrived": \(problem(
-      "urn:fieldvault:not-sent, urn:fieldvault:object-mismatch (field says what differs): send it again; or "
-        + "urn:fieldvault:content-exists: nothing is left to send"))
+      "urn:fieldvault:not-sent, urn:fieldvault:object-mismatch (field names the difference): send it again; or "
+        + "urn:fieldvault:content-exists: there is nothing to send"))
     """
   }
 
   static let objectSchemas = """
     "FileAddressRequest": {"type": "object", "required": ["bytes", "sha256", "contentType"], "properties": {
       "bytes": {"type": "integer", "minimum": 0},
-      "sha256": {"type": "string", "description": "SHA-256 of what is sent, in base64", "minLength": 44, "maxLength": 44},
-      "contentType": {"type": "string", "description": "A media type in lower case, without parameters"}}},
+      "sha256": {"type": "string", "description": "SHA-256 of the sent bytes, in base64", "minLength": 44, "maxLength": 44},
+      "contentType": {"type": "string", "description": "A lowercase media type without parameters"}}},
     "FileAddress": {"type": "object", "required": ["url", "method", "headers", "expiresAt"], "properties": {
-      "url": {"type": "string", "description": "A path is one of this server, and wants the token"},
+      "url": {"type": "string", "description": "A path belongs to this server and requires the token"},
       "method": {"enum": ["PUT", "GET"]},
       "headers": {"type": "object", "additionalProperties": {"type": "string"},
-        "description": "What goes along exactly so"},
+        "description": "Headers to send unchanged"},
       "expiresAt": {"type": "string", "format": "date-time"},
       "upload": {"type": "string", "description": "For the confirmation"}}},
     "FileConfirmation": {"type": "object", "required": ["upload"], "properties": {"upload": {"type": "string"}}},

@@ -4,46 +4,46 @@ extension OpenAPI {
     """
     {
       "/v1/health": {"get": {"summary": "Whether this is a FieldVault server", "security": [],
-        "responses": {\(answer("Health"))}}},
+        "responses": {\(response("Health"))}}},
       "/v1/openapi.json": {"get": {"summary": "This document", "security": [],
         "responses": {"200": {"description": "OpenAPI 3.1", "content": {"application/json": {"schema":
           {"type": "object"}}}}}}},
-      "/v1/account": {"get": {"summary": "Whose token it is, and which schemas the server has",
+      "/v1/account": {"get": {"summary": "The user of the token and the schemas of the server",
         "parameters": [\(version)],
-        "responses": {\(answer("Account")), \(syncProblems())}}},
-      "/v1/push": {"post": {"summary": "Do operations, each once, each by itself",
+        "responses": {\(response("Account")), \(syncProblems())}}},
+      "/v1/push": {"post": {"summary": "Execute operations, each once and independently",
         "parameters": [\(version)], "requestBody": \(body("PushRequest")),
-        "responses": {\(answer("PushResponse")), "409": \(reference("PushRefused")), \(bodyProblems()), \(syncProblems())}}},
-      "/v1/changes": {"get": {"summary": "What changed after a cursor",
+        "responses": {\(response("PushResponse")), "409": \(reference("PushRefused")), \(bodyProblems()), \(syncProblems())}}},
+      "/v1/changes": {"get": {"summary": "The changes after a cursor",
         "parameters": [\(version),
           {"name": "cursor", "in": "query", "schema": {"type": "string"}},
           {"name": "limit", "in": "query",
             "schema": {"type": "integer", "minimum": 1, "maximum": \(limits.pageSize), "default": 500}},
           {"$ref": "#/components/parameters/projects"}],
-        "responses": {\(answer("Changes")), "410": \(reference("CursorUnknown")), "422": \(reference("Invalid")),
+        "responses": {\(response("Changes")), "410": \(reference("CursorUnknown")), "422": \(reference("Invalid")),
           \(syncProblems())}}},
       "/v1/watch": {"get": {"summary": "Wait for a change after a cursor",
         "parameters": [\(version),
           {"name": "cursor", "in": "query", "required": true, "schema": {"type": "string"}},
           {"name": "timeout", "in": "query",
             "schema": {"type": "integer", "minimum": 1, "maximum": 55, "default": 50}}],
-        "responses": {\(answer("Watch")), "410": \(reference("CursorUnknown")), "422": \(reference("Invalid")),
+        "responses": {\(response("Watch")), "410": \(reference("CursorUnknown")), "422": \(reference("Invalid")),
           \(syncProblems())}}},
-      "/v1/digests": {"get": {"summary": "One digest for each kind of record",
+      "/v1/digests": {"get": {"summary": "One digest per entity",
         "parameters": [\(version), {"$ref": "#/components/parameters/projects"}],
-        "responses": {\(answer("EntityDigests")), "422": \(reference("Invalid")), \(syncProblems())}}},
-      "/v1/digests/{entity}": {"get": {"summary": "One digest for each bucket of a kind of record",
+        "responses": {\(response("EntityDigests")), "422": \(reference("Invalid")), \(syncProblems())}}},
+      "/v1/digests/{entity}": {"get": {"summary": "One digest per bucket of an entity",
         "parameters": [\(version), {"$ref": "#/components/parameters/entity"}, {"$ref": "#/components/parameters/projects"}],
-        "responses": {\(answer("BucketDigests")), "404": \(reference("NotFound")), "422": \(reference("Invalid")),
+        "responses": {\(response("BucketDigests")), "404": \(reference("NotFound")), "422": \(reference("Invalid")),
           \(syncProblems())}}},
       "/v1/digests/{entity}/{bucket}": {"get": {"summary": "The digests of the records of a bucket",
         "parameters": [\(version), {"$ref": "#/components/parameters/entity"}, {"$ref": "#/components/parameters/bucket"},
           {"$ref": "#/components/parameters/projects"}],
-        "responses": {\(answer("RecordDigests")), "404": \(reference("NotFound")), "422": \(reference("Invalid")),
+        "responses": {\(response("RecordDigests")), "404": \(reference("NotFound")), "422": \(reference("Invalid")),
           \(syncProblems())}}},
-      "/v1/records": {"post": {"summary": "Records by uuid",
+      "/v1/records": {"post": {"summary": "Records by UUID",
         "parameters": [\(version)], "requestBody": \(body("RecordsRequest")),
-        "responses": {\(answer("Records")), \(bodyProblems()), \(syncProblems())}}},
+        "responses": {\(response("Records")), \(bodyProblems()), \(syncProblems())}}},
       \(filePaths(isPresigned: isPresigned))
     }
     """
@@ -57,7 +57,7 @@ extension OpenAPI {
     ##"{"application/json": {"schema": {"$ref": "#/components/schemas/\##(schema)"}}}"##
   }
 
-  static func answer(_ schema: String) -> String {
+  static func response(_ schema: String) -> String {
     #""200": {"description": "Done", "content": \#(content(schema))}"#
   }
 

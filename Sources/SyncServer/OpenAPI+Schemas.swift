@@ -7,7 +7,7 @@ extension OpenAPI {
     {
       "Time": {"type": "string", "format": "date-time", "description": "UTC with milliseconds"},
       "Uuid": {"type": "string", "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"},
-      "Fields": {"type": "object", "description": "Columns by name; null is null, absent says nothing",
+      "Fields": {"type": "object", "description": "Columns by name; an absent column is unchanged",
         "additionalProperties": true},
       "EditTimes": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Time"}},
       "Names": {"type": "array", "items": {"type": "string"}},
@@ -18,7 +18,7 @@ extension OpenAPI {
       "Health": {"type": "object", "required": ["service", "protocol", "serverTime"], "properties": {
         "service": {"const": "fieldvault"}, "protocol": {"const": \(WireProtocol.version)},
         "serverTime": {"$ref": "#/components/schemas/Time"}}},
-      "Epoch": {"type": "string", "pattern": "^[A-Za-z0-9-]{1,64}$", "description": "One history of the account's data"},
+      "Epoch": {"type": "string", "pattern": "^[A-Za-z0-9-]{1,64}$", "description": "A history of the account's data"},
       "Account": {"type": "object",
         "required": ["service", "protocol", "serverUuid", "epoch", "account", "user", "role", "serverTime", "schemas"],
         "properties": {"service": {"const": "fieldvault"}, "protocol": {"const": \(WireProtocol.version)},
@@ -83,7 +83,7 @@ extension OpenAPI {
   }
 
   /// An operation of one of the kinds.
-  /// - Parameter more: further properties, each after a comma.
+  /// - Parameter more: further properties, each preceded by a comma.
   private static func operation(_ kinds: [String], _ more: String = "") -> String {
     """
     {"type": "object", "required": ["operationId", "idempotencyKey", "operationType", "entityType", "entityUuid",
@@ -150,12 +150,12 @@ extension OpenAPI {
         "files": {"type": "array", "maxItems": \(MissingFilesRequest.greatestCount),
           "items": {"$ref": "#/components/schemas/FileName"}}}},
       "FileDigests": {"type": "object", "required": ["files"], "properties": {
-        "files": {"type": "object", "description": "By the names that were asked for; those that are missing are left out",
+        "files": {"type": "object", "description": "By requested name; missing files are omitted",
           "additionalProperties": {"type": "object", "required": ["bytes"], "properties": {
             "bytes": {"type": "integer", "minimum": 0},
-            "sha256": {"type": "string", "description": "Of the bytes as they are kept, in hexadecimal digits"},
+            "sha256": {"type": "string", "description": "SHA-256 of the stored bytes, in hexadecimal digits"},
             "contentSha256": {"type": "string", "description":
-              "Of the content that is not encrypted, where the server compared it with the record"}}}}}},
+              "SHA-256 of the unencrypted content, if the server compared it with the record"}}}}}},
       "MissingFiles": {"type": "object", "required": ["missing"], "properties": {
         "missing": {"type": "array", "items": {"$ref": "#/components/schemas/FileName"}}}},
       "FileName": {"type": "string", "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/(full|thumbnail)$"},

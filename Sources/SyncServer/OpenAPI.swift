@@ -1,19 +1,19 @@
 import SyncModel
 
-/// The API of the server for programs: OpenAPI 3.1. `WireFormat.md` has the same in prose.
+/// The API of the server for programs: OpenAPI 3.1. `WireFormat.md` is the specification.
 struct OpenAPI {
   let limits: ServerLimits
   /// Whether files go to an object store.
   var isPresigned = false
 
-  /// The document.
-  /// - Throws: `SyncModelError` when the texts of this folder are not JSON, which a test rules out.
+  /// Returns the document.
+  /// - Throws: `SyncModelError` if the texts in this folder are not JSON. A test excludes this.
   func document() throws(SyncModelError) -> SyncValue {
     var document: SyncObject = [
       "openapi": "3.1.0",
       "info": [
         "title": "FieldVault sync", "version": .text(String(WireProtocol.version)),
-        "description": "What a device and a server say to each other. Errors are application/problem+json (RFC 9457).",
+        "description": "The protocol between a device and a server. Errors are application/problem+json (RFC 9457).",
       ],
       "security": [["token": [:]]],
     ]
@@ -36,9 +36,9 @@ struct OpenAPI {
     }
     return """
       {
-        "BadRequest": \(problem("The body is not JSON, or not what the route takes")),
+        "BadRequest": \(problem("The body is not valid for the route")),
         "Unauthorized": \(problem("No valid token")),
-        "NotFound": \(problem("No such path or kind of record")),
+        "NotFound": \(problem("No such path or entity")),
         "PushRefused": \(problem(
           "urn:fieldvault:schema-too-old: the device's schema is newer than the server's; or "
             + "urn:fieldvault:device-copied: two copies of a vault push under one deviceId")),
@@ -46,15 +46,15 @@ struct OpenAPI {
         "CursorUnknown": \(problem("urn:fieldvault:cursor-unknown: compare digests")),
         "TooLarge": \(problem("The body has more than \(limits.http.bodyBytes) bytes, or too many operations")),
         "NotJSON": \(problem("Content-Type is not application/json")),
-        "Invalid": \(problem("A value is not allowed; field names it")),
+        "Invalid": \(problem("A value is not allowed; field names the value")),
         \(fileResponses(limits, problem)),
         "TooManyRequests": {"description": "Later", "headers": {"Retry-After": {"schema": {"type": "integer"}}},
           "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}},
         "Failure": \(problem("The server failed")),
         "NotNow": \(problem(
-          "Later, as Retry-After says: the machine of the server fails; or urn:fieldvault:store-not-reached: the object "
-            + "store cannot be asked")),
-        "NoRoom": \(problem("The disk of the server is full: later; or urn:fieldvault:quota-exceeded"))
+          "Retry after Retry-After: the machine of the server fails; or urn:fieldvault:store-not-reached: the object "
+            + "store is unreachable")),
+        "NoRoom": \(problem("The disk of the server is full: retry later; or urn:fieldvault:quota-exceeded"))
       }
       """
   }
@@ -62,10 +62,10 @@ struct OpenAPI {
   static let parameters = """
     {
       "projects": {"name": "projects", "in": "query", "description":
-        "Only records of these projects, and those that belong to none; uuids with commas between them.",
+        "Only records of these projects and records without a project; comma-separated UUIDs.",
         "schema": {"type": "string"}},
       "entity": {"name": "entity", "in": "path", "required": true, "schema": {"type": "string"}},
-      "bucket": {"name": "bucket", "in": "path", "required": true, "description": "The last two digits of the uuid.",
+      "bucket": {"name": "bucket", "in": "path", "required": true, "description": "The last two digits of the UUID.",
         "schema": {"type": "string", "pattern": "^[0-9a-f]{2}$"}},
       "protocol": {"name": "\(WireProtocol.header)", "in": "header", "required": true,
         "description": "The device's version of the wire format", "schema": {"const": "\(WireProtocol.version)"}},

@@ -17,7 +17,7 @@ struct Retention: Sendable {
   let storage: any RecordStorage
   let files: any FileStorage
   var objects: ObjectFiles?
-  /// The contents of these that records of an account reference.
+  /// Returns the contents among some that records of an account reference.
   let inUse: @Sendable (AccountName, [String]) async throws -> Set<String>
   let directory: ServerDirectory
   let log: RequestLog
@@ -33,7 +33,7 @@ struct Retention: Sendable {
         let time = try clock.advance(wall: now)
         if round % 24 == 0 { await forget(before: time.limit(days: days), at: time.now) }
       } catch {
-        log.failure("nothing is forgotten, because the time of retention cannot be stored: \(error)")
+        log.failure("retention is skipped because its time cannot be stored: \(error)")
       }
       await expireUploads(at: now)
       round += 1
@@ -45,10 +45,10 @@ struct Retention: Sendable {
     }
   }
 
-  /// Data of version 0.1 have no time of retention: it begins at their last change.
+  /// Starts the time of retention. For data of version 0.1, which lack it, the time starts at their last change.
   private func begin(_ clock: ServerClock, at now: Int64) async {
     let largest = Locked<Int64?>(nil)
-    await forEachAccount("the time of the last change could not be read") { account in
+    await forEachAccount("cannot read the time of the last change") { account in
       guard let time = try await storage.read(account, { try $0.largestStoredTime }) else { return }
       largest.withLock { $0 = max($0 ?? time, time) }
     }
@@ -59,7 +59,7 @@ struct Retention: Sendable {
   /// record once referenced, and other files from before that time.
   /// - Parameter now: the time of the sweep of files.
   func forget(before time: Int64, at now: Int64) async {
-    await forEachAccount("old answers, deletions and files could not be forgotten") { account in
+    await forEachAccount("old responses, deletions and files could not be forgotten") { account in
       try await storage.forget(account, before: time)
       let rule = SweepRule(at: now, neverUsedBefore: time) { contents in try await inUse(account, contents) }
       try await files.sweep(account, rule)
@@ -68,7 +68,7 @@ struct Retention: Sendable {
   }
 
   func expireUploads(at time: Int64) async {
-    await forEachAccount("uploads could not be given up") { account in
+    await forEachAccount("cannot discard expired uploads") { account in
       try await files.expire(account, at: time)
       try await objects?.expire(account, at: time)
     }

@@ -23,7 +23,7 @@ final class ServerClock: Sendable {
   /// Whether the server has no time yet, as after an upgrade from version 0.1.
   var needsBeginning: Bool { state.withLock { $0.clock == nil } }
 
-  /// Begins at the time of the last change.
+  /// Starts the clock at the time of the last change.
   func begin(largestStored: Int64?, wall: Int64) {
     state.withLock { state in
       if state.clock == nil { state.clock = RetentionClock(largestStored: largestStored, wall: wall) }
@@ -43,6 +43,6 @@ final class ServerClock: Sendable {
     return clock
   }
 
-  /// The time under which a change is stored.
+  /// Returns the time under which a change is stored.
   func storing(at wall: Int64) -> Int64 { state.withLock { $0.clock?.storing(at: wall) ?? wall } }
 }

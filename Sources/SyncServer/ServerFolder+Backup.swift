@@ -12,11 +12,11 @@ import ServerStorage
 
 /// The contents of a backup or of a restored folder.
 public struct BackupSummary: Sendable, Equatable {
-  /// Accounts.
+  /// The number of accounts.
   public var accounts = 0
-  /// Files of the accounts.
+  /// The number of files of the accounts.
   public var files = 0
-  /// Files that the tables name and that are missing.
+  /// The number of missing files that the tables name.
   public var missing = 0
   /// The size of the backup in bytes.
   public var bytes: Int64 = 0
@@ -25,7 +25,7 @@ public struct BackupSummary: Sendable, Equatable {
 extension ServerFolder {
   /// Writes a backup of the folder to a file, also while a server runs on it. `BackupFormat.md` specifies the file.
   /// - Throws: ``ServerError`` with `exists` if the file exists, with `damaged` if a file of the folder is missing;
-  ///   `SQLError` with `busy` if a read of more than a minute keeps a write-ahead log in use.
+  ///   `SQLError` with `busy` if a read uses a write-ahead log for more than a minute.
   @available(*, noasync, message: "copies files on the calling thread")
   public func backUp(to target: String) throws -> BackupSummary {
     let directory = try ServerDirectory(in: self)

@@ -4,13 +4,13 @@ import SQLCipherStorage
 extension ServerFolder {
   /// Opens the folder.
   ///
-  /// Only a folder without any data is set up. Data without its key or its directory is damaged, and nothing is made in
-  /// place of a missing file.
+  /// Only a folder without any data is set up. Data without its key or its directory is damaged. A missing file is
+  /// never replaced.
   /// - Parameters:
-  ///   - keyFile: holds the secret; `server.key` in the folder when nil.
-  ///   - isCreating: sets up a folder that holds no data.
-  /// - Throws: ``ServerError`` with `noData` when the folder holds no data and is not to be set up, with `wrongKey` when the
-  ///   key file is missing, with `damaged` when the directory is missing or empty; `KeyError`; `VaultError`.
+  ///   - keyFile: the file of the secret; `server.key` in the folder if `nil`.
+  ///   - isCreating: whether to set up a folder without data.
+  /// - Throws: ``ServerError`` with `noData` for a folder without data if `isCreating` is `false`, with `wrongKey` for
+  ///   a missing key file, with `damaged` for a missing or empty directory; `KeyError`; `VaultError`.
   public init(_ path: String, keyFile: String? = nil, isCreating: Bool) throws {
     try self.init(path, keyFile: keyFile, isCreating: isCreating, databases: [.records, .files])
   }

@@ -19,13 +19,14 @@ extension ServerFolder {
   ) async throws -> BackupSummary {
     let target = target.count > 1 && target.hasSuffix("/") ? String(target.dropLast()) : target
     guard try !Files.exists(target) || Files.isFolder(target) && Files.names(in: target).isEmpty else {
-      throw ServerError(.exists, "\(target) exists already", hint: "choose a new folder; a restore replaces nothing")
+      throw ServerError(
+        .exists, "\(target) already exists", hint: "choose a new folder; a restore does not replace a folder")
     }
     let draft = target + ".part"
     let marker = draft + "/restoring"
     if Files.exists(draft) {
       guard Files.exists(marker) else {
-        throw ServerError(.exists, "\(draft) exists already", hint: "remove it, or choose another folder")
+        throw ServerError(.exists, "\(draft) already exists", hint: "remove it, or choose another folder")
       }
       try Files.removeTree(draft)
     }
@@ -63,7 +64,7 @@ extension ServerFolder {
   /// Checks a folder that was just written, and starts a new epoch of each account.
   private static func check(_ draft: String, keyFile: String?, shipped: [Schema]) async throws -> BackupSummary {
     guard keyFile != nil || Files.exists(draft + "/server.key") else {
-      throw ServerError(.wrongKey, "the backup does not hold the key of the server", remedy: .nameKeyFileOfBackup)
+      throw ServerError(.wrongKey, "the backup does not contain the key of the server", remedy: .nameKeyFileOfBackup)
     }
     let folder = try ServerFolder(draft, keyFile: keyFile, isCreating: false)
     let found = try folder.verify()
@@ -91,7 +92,7 @@ extension ServerFolder {
 
   /// Starts a new epoch of every account, because the data may be older than data that was acknowledged before.
   /// - Throws: ``ServerError`` with `busy` while a server runs on the folder.
-  /// - Returns: how many accounts there are.
+  /// - Returns: the number of accounts.
   @discardableResult
   public func startEpochs(_ directory: ServerDirectory, shipped: [Schema]) async throws -> Int {
     let hold = try holdForServing()

@@ -2,9 +2,9 @@ import CipherSQL
 import SQLCipherStorage
 import ServerStorage
 
-/// Something that is wrong with a server folder.
+/// A problem of a server folder.
 public struct ServerFolderFinding: Sendable, Equatable {
-  /// The file, below the folder.
+  /// The path of the file, relative to the folder.
   public let file: String
   /// The problem.
   public let message: String
@@ -13,8 +13,8 @@ public struct ServerFolderFinding: Sendable, Equatable {
 }
 
 extension ServerFolder {
-  /// Checks that every database of the folder opens and is intact, and that the bytes of every content exist. A
-  /// server may run on the folder. Nothing is changed.
+  /// Checks that every database of the folder opens and is intact, and that the bytes of every content exist. A server
+  /// may be using the folder. The check changes nothing.
   public func verify() throws -> (summary: BackupSummary, findings: [ServerFolderFinding]) {
     let directory = try ServerDirectory(in: self)
     defer { directory.close() }
@@ -59,7 +59,7 @@ extension ServerFolder {
       summary.missing += 1
       findings.append(
         ServerFolderFinding(
-          file: file, message: "\(file) is missing, or not \(size) bytes long", isMissingContent: true))
+          file: file, message: "\(file) is missing or does not have \(size) bytes", isMissingContent: true))
     }
     return findings
   }

@@ -7,17 +7,17 @@ public struct ServerLimits: Sendable {
   public var http = HTTPLimits()
   /// The limits of files.
   public var files = FileLimits()
-  /// Operations in one push.
+  /// The greatest number of operations in a push.
   public var pushOperations = 25
-  /// Changes in one page.
+  /// The greatest number of changes in a page.
   public var pageSize = 1_000
-  /// UUIDs in one request for records.
+  /// The greatest number of UUIDs in a request for records.
   public var recordsPerRequest = 500
   /// The burst of requests per token, before requests are limited.
   public var requestBurst = 1_000
   /// The sustained requests per second and token.
   public var requestsPerSecond = 200
-  /// Requests that wait for a change at once.
+  /// The greatest number of requests that wait for a change at the same time.
   public var waiters = 1_000
 
   /// The limits that `WireFormat.md` and `FileEndpoints.md` state.

@@ -53,7 +53,7 @@ struct Arguments {
   }
 
   var sources: [SchemaCompiler.Source] = []
-  /// The schema to compile; `nil` to carry the SQL of all.
+  /// The schema to compile; `nil` to embed the SQL of all schemas.
   let emitted: String?
   let output: String
 

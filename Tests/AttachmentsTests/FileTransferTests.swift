@@ -128,7 +128,7 @@ import VaultKeys
     #expect(try bench.count("SELECT max(retryCount) FROM AttachmentTransfer") == 0)
   }
 
-  @Test("A late response does not change a completed transfer") func whatEndedMeanwhileIsNotChangedByALateAnswer()
+  @Test("A late response does not change a completed transfer") func lateResponseChangesNothing()
     throws
   {
     try bench.addPhoto(contents[0], isTyped: false, version: 1)

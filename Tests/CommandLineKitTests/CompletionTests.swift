@@ -90,7 +90,7 @@ struct CompletionTests {
   func aNameWithADashMakesNamesOfFunctionsWithout() {
     let program = Program(
       name: "fieldvault-server", version: "1", summary: "it's a server",
-      commands: [CommandDescription("serve", summary: "answers; it's [fast]: $(rm) `x`")])
+      commands: [CommandDescription("serve", summary: "responds; it's [fast]: $(rm) `x`")])
     for shell in Shell.allCases {
       let script = program.completions(for: shell)
       #expect(script.contains("_fieldvault_server"), "\(shell)")

@@ -57,13 +57,13 @@ struct HelpTests {
             make a vault for restoration work
 
         Exit codes:
-          0 done; 1 failed, see the message; 2 the command line is wrong; 3 cannot
-          unlock: wrong or missing passphrase or key; 4 no such vault, entity or record;
-          5 damaged: the file is not what was written; 6 busy: another process holds
-          what is needed; 7 offline, or the server cannot be reached; 8 done, but
-          conflicts or failed operations need a decision; 9 no space left; 10 refused by
-          a rule of the data: a constraint, a bad value; 11 the server refused the
-          credentials; 130 interrupted
+          0 done; 1 failed: see the message; 2 usage error; 3 cannot unlock: wrong or
+          missing passphrase or key; 4 no such vault, entity or record; 5 damaged data;
+          6 busy: another process holds the vault; 7 offline, server unreachable, or
+          device-only mode; 8 done, but conflicts or failed operations need a decision;
+          9 no space left on the device; 10 refused: a constraint, an invalid value or a
+          pending migration; 11 the server refused the token: missing, revoked or of
+          another account; 130 interrupted
 
         See 'fieldvault help COMMAND' for a command.
 
@@ -100,8 +100,8 @@ struct HelpTests {
 
         Exit codes:
           0  done
-          1  failed, see the message
-          2  the command line is wrong
+          1  failed: see the message
+          2  usage error
           3  cannot unlock: wrong or missing passphrase or key
           4  no such vault, entity or record
 

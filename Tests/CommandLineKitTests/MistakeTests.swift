@@ -72,7 +72,7 @@ struct MistakeTests {
     #expect(
       complaint("--limit 5 list Room") == """
         error: fieldvault has no option '--limit'
-        hint:  it is an option of 'list', and stands after the command
+        hint:  it is an option of 'list', and follows the command
         usage: fieldvault [OPTIONS] COMMAND ...
                See 'fieldvault help' for more.
 
@@ -82,7 +82,7 @@ struct MistakeTests {
     #expect(
       complaint("list Room --where --limit 5") == """
         error: --where needs a value
-        hint:  a value that begins with '-' is given as --where=-VALUE
+        hint:  write a value that begins with '-' as --where=-VALUE
         help:  -w, --where SQL  only records for which this holds
         usage: fieldvault list ENTITY [--where SQL] [--limit N]
                [--format table|csv|ndjson] [--deleted] [--verbose]
@@ -150,7 +150,7 @@ struct MistakeTests {
     #expect(
       complaint("sync --push-only --pull-only") == """
         error: --push-only and --pull-only exclude each other
-        hint:  give one of them
+        hint:  use only one of them
         usage: fieldvault sync [--push-only | --pull-only]
                See 'fieldvault help sync' for more.
 

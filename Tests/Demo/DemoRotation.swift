@@ -28,9 +28,9 @@ enum DemoRotation {
       let during = counts.reads.load(ordering: .acquiring) - before
       counts.isOver.store(true, ordering: .releasing)
       try await group.waitForAll()
-      print("  The database is under a new key, as generation \(plan.nextGeneration).")
+      print("  Re-encrypted the database as generation \(plan.nextGeneration).")
       print(
-        "  While it was written anew, \(during) queries were answered; a writer that had written \(written) times waited."
+        "  While it was rewritten, \(during) queries returned; a writer that had written \(written) times waited."
       )
       let count = try await vault.database.read { try AtmosphericLog.all.count($0) }
       print("  All \(count) readings are there, in the same open vault.")

@@ -34,14 +34,14 @@ struct CompletionTests {
       "$(complete -p fieldvault | sed 's/.*-F \\([^ ]*\\).*/\\1/')" fieldvault
       printf '%s\\n' "${COMPREPLY[@]}"
       """
-    func answers(_ words: String...) throws -> Set<String> {
+    func completions(_ words: String...) throws -> Set<String> {
       let ran = try run(bash, ["-c", ask, shop.path("script"), "fieldvault"] + words, environment: shop.environment())
       return Set(ran.lines.map { $0.trimmingCharacters(in: .whitespaces) })
     }
-    #expect(try answers("im") == ["import"])
-    #expect(try answers("migrate", "").isSuperset(of: ["status", "apply", "verify"]))
-    #expect(try answers("list", "Room", "--wh") == ["--where"])
-    #expect(try answers("export", "Room", "--format", "").isSuperset(of: ["csv", "ndjson", "json"]))
+    #expect(try completions("im") == ["import"])
+    #expect(try completions("migrate", "").isSuperset(of: ["status", "apply", "verify"]))
+    #expect(try completions("list", "Room", "--wh") == ["--where"])
+    #expect(try completions("export", "Room", "--format", "").isSuperset(of: ["csv", "ndjson", "json"]))
   }
 
   @Test("Each command has help in both forms")

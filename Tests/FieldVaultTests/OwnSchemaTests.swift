@@ -58,17 +58,17 @@ struct OwnSchemaTests {
       let ran = try shop.run(arguments)
       #expect(ran.status == 10, "\(arguments)")
       #expect(ran.output.isEmpty)
-      #expect(ran.errors.contains("Instruments/0002_note.sql waits"), "\(ran.errors)")
+      #expect(ran.errors.contains("Instruments/0002_note.sql is pending"), "\(ran.errors)")
       #expect(ran.errors.contains("fieldvault migrate apply"))
     }
     let waiting = try shop.done("migrate", "status", "--json").rows().filter { $0["appliedAt"] is NSNull }
     #expect(waiting.map { $0["name"] as? String } == ["note"])
     #expect(waiting.map { $0["version"] as? Int } == [2])
-    #expect(try shop.done("migrate", "status").output.contains("waits"))
+    #expect(try shop.done("migrate", "status").output.contains("pending"))
     let applied = try shop.done("migrate", "apply", "--json").rows()
     #expect(applied.map { $0["schema"] as? String } == ["Instruments"])
     #expect(applied.allSatisfy { $0["appliedAt"] is String && ($0["checksum"] as? String)?.count == 64 })
-    #expect(try shop.done("migrate", "apply").output == "Nothing waits.\n")
+    #expect(try shop.done("migrate", "apply").output == "No pending files.\n")
     #expect(try shop.done("migrate", "status", "--json").rows().allSatisfy { $0["appliedAt"] is String })
     let row = try shop.done("list", "reading", "--json").rows()[0]
     #expect(row["place"] as? String == "cellar")
@@ -140,7 +140,7 @@ struct OwnSchemaTests {
   func aSchemaThatFailsLeavesNoVault() throws {
     let shop = try Workshop(vault: false)
     for (file, text, message) in [
-      ("none", "", "holds no .sql file"), ("Bad/0001_x.sql", "CREATE TABLE", "Bad/0001_x.sql:1"),
+      ("none", "", "contains no .sql file"), ("Bad/0001_x.sql", "CREATE TABLE", "Bad/0001_x.sql:1"),
     ] {
       try shop.write(text, to: file == "none" ? "Bad/notes.txt" : file)
       let ran = try shop.run("init", "--schema", shop.path("Bad"))

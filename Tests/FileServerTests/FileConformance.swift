@@ -278,7 +278,7 @@ struct FileConformance: Sendable {
         try append(4, to: writer)
       }
       let isWhole = try await content(storage, upload.name) == bytes(4)
-      try #require(isWhole, "what was answered with success is lost; round \(round)")
+      try #require(isWhole, "content acknowledged by the server is lost; round \(round)")
     }
   }
 

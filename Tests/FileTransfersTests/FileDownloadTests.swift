@@ -22,7 +22,7 @@ import HTTPClient
       let start = request.headers["range"].flatMap { Int($0.dropFirst(6).dropLast()) } ?? 0
       let isSame = request.headers["if-range"].map { $0 == "\"1\"" } ?? true
       if isSame, start >= content.count, start > 0 {
-        return connection.send(answer("", status: "416 No", headers: ["Content-Range: bytes */\(content.count)"]))
+        return connection.send(responseText("", status: "416 No", headers: ["Content-Range: bytes */\(content.count)"]))
       }
       let from = isSame ? start : 0
       let status = from > 0 ? "206 Partial Content" : "200 OK"
@@ -44,9 +44,9 @@ import HTTPClient
 
   /// A captive portal cannot influence the state of a file.
   @Test("An HTML page of a captive portal does not count as a response of the server", arguments: [200, 403, 404, 502])
-  func aPageForPeopleIsNoAnswer(status: Int) async throws {
+  func captivePortalPageIsNotAResponse(status: Int) async throws {
     let server = try RawServer { _, connection in
-      connection.send(answer("<p>Log in</p>", status: "\(status) X", headers: ["Content-Type: text/html"]))
+      connection.send(responseText("<p>Log in</p>", status: "\(status) X", headers: ["Content-Type: text/html"]))
     }
     defer {
       server.close()
@@ -154,7 +154,7 @@ import HTTPClient
 
   @Test("An HTML page fails the download and leaves the partial file unchanged")
   func aPageForPeopleIsNoFileAndHarmsNothing() async throws {
-    let server = try RawServer(answering: answer("<html>", type: "text/html"))
+    let server = try RawServer(response: responseText("<html>", type: "text/html"))
     defer {
       server.close()
       unlink(part)

@@ -53,7 +53,7 @@ import HTTPClient
     #expect(other.next(after: .given(two)) == .remember(key: "b"))
   }
 
-  @Test("An upload whose response is lost is confirmed before it is repeated") func anAnswerThatIsLostIsAskedFor() {
+  @Test("An upload whose response is lost is confirmed before it is repeated") func lostResponseIsConfirmedFirst() {
     var plan = sending()
     #expect(plan.next(after: .failed(cut)) == .confirm(key: "a"))
     #expect(plan.next(after: .confirmed) == .done(key: "a"))

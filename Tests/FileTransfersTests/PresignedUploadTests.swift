@@ -36,7 +36,7 @@ import HTTPClient
   }
 
   private func given(_ store: RawServer, key: String = "image 7/ü") -> String {
-    answer(
+    responseText(
       "{\"id\": \"\(key)\", \"upload\": {\"href\": \"\(store.url)/bucket/k?X-Amz-Signature=1\", "
         + "\"with\": {\"x-amz-checksum-sha256\": \"abc\", \"Content-Length\": \"1\"}}}", status: "201 Created")
   }
@@ -58,8 +58,8 @@ import HTTPClient
 
   @Test("A file is uploaded to a foreign origin without the token")
   func aFileGoesToAForeignOriginWithoutTheToken() async throws {
-    let store = try RawServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-    let server = try server(naming: store, then: answer("{\"done\": true}"))
+    let store = try RawServer(response: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    let server = try server(naming: store, then: responseText("{\"done\": true}"))
     defer {
       server.close()
       store.close()
@@ -67,7 +67,7 @@ import HTTPClient
     let remembered = Locked<[String]>([])
     let result = try await upload(server, remembered: remembered)
     #expect(result.problem == nil && result.key == "image 7/ü" && result.offset == 300_000)
-    #expect(result.place == "\(store.url)/bucket/k" && result.answer == ["done": true])
+    #expect(result.place == "\(store.url)/bucket/k" && result.response == ["done": true])
     #expect(remembered.withLock { $0 } == ["image 7/ü"])
     let ask = try #require(server.requests.first)
     #expect(ask.line == "POST /api/receipts/7/images HTTP/1.1")
@@ -96,10 +96,10 @@ import HTTPClient
       }
       return connection.send(
         count < 3
-          ? answer("<Error><Code>AccessDenied</Code></Error>", status: "403 No", type: "application/xml")
-          : answer("", type: nil))
+          ? responseText("<Error><Code>AccessDenied</Code></Error>", status: "403 No", type: "application/xml")
+          : responseText("", type: nil))
     }
-    let server = try server(naming: store, then: answer("{}"))
+    let server = try server(naming: store, then: responseText("{}"))
     defer {
       server.close()
       store.close()
@@ -112,9 +112,9 @@ import HTTPClient
 
   /// The store received the complete file, but its response was lost. The server finds the file.
   @Test("An upload whose response was lost is completed by the confirmation")
-  func anAnswerThatIsLostIsFound() async throws {
+  func confirmationCompletesTheUpload() async throws {
     let store = try RawServer { _, _ in false }
-    let server = try server(naming: store, then: answer("{}"))
+    let server = try server(naming: store, then: responseText("{}"))
     defer {
       server.close()
       store.close()
@@ -150,8 +150,8 @@ import HTTPClient
       ("{\"upload\": {\"href\": \"http://127.0.0.1:1/\"}}", nil),
       ("{\"error\": \"no such receipt\"}", .notTaken("no such receipt")),
     ])
-  func anAnswerThatIsNone(body: String, problem: UploadProblem?) async throws {
-    let server = try RawServer(answering: answer(body))
+  func invalidResponseFailsTheUpload(body: String, problem: UploadProblem?) async throws {
+    let server = try RawServer(response: responseText(body))
     defer { server.close() }
     let found = try await upload(server).problem
     if let problem { return #expect(found == problem) }
@@ -160,9 +160,9 @@ import HTTPClient
 
   /// An HTML page is no refusal, neither from the store nor from the server.
   @Test("HTML pages in place of both responses are reported as not the server")
-  func aCaptivePortalIsNoAnswer() async throws {
-    let page = answer("<p>Log in</p>", status: "403 No", type: "text/html")
-    let store = try RawServer(answering: page)
+  func captivePortalIsNotTheServer() async throws {
+    let page = responseText("<p>Log in</p>", status: "403 No", type: "text/html")
+    let store = try RawServer(response: page)
     let server = try server(naming: store, then: page)
     defer {
       server.close()
@@ -175,7 +175,7 @@ import HTTPClient
 
   @Test("A file that is shorter than announced or larger than the limit is not sent")
   func aFileThatChangesIsNotSent() async throws {
-    let server = try RawServer(answering: answer("{}"))
+    let server = try RawServer(response: responseText("{}"))
     defer { server.close() }
     var short = source
     short.byteCount = 400_000
@@ -192,14 +192,14 @@ import HTTPClient
     "A URL that is unencrypted, contains a password or has another scheme is rejected",
     arguments: ["http://s3.example.org/k", "https://a:b@s3.example.org/k", "ftp://127.0.0.1/k", "file:///etc/k"])
   func anAddressThatIsNotTaken(url: String) async throws {
-    let server = try RawServer(answering: answer("{\"url\": \"\(url)\"}"))
+    let server = try RawServer(response: responseText("{\"url\": \"\(url)\"}"))
     defer { server.close() }
     let result = try await upload(server, PresignedAPI(ask: .init("POST", "/a"), confirm: nil))
     #expect(result.problem != nil)
     #expect(server.requests.allSatisfy { $0.line.hasPrefix("POST /a") })
   }
 
-  @Test("Only a well-formed error code is read from the response of a store") func wordsInAnswersOfStores() {
+  @Test("Only a well-formed error code is read from the response of a store") func storeErrorCodes() {
     #expect(ObjectStoreError.read(Array("<?xml?><Error><Code>NoSuchKey</Code></Error>".utf8)) == "NoSuchKey")
     for text in ["", "<Code>", "<Code></Code>x", "</Code><Code>", "<Code>a b</Code>", "<Code>\u{1B}[2J</Code>"] {
       #expect(ObjectStoreError.read(Array(text.utf8)) ?? "" == "", "\(text)")

@@ -112,14 +112,14 @@ import HTTPClient
     defer { server.close() }
     let address = "\(server.url)/v1/files/uploads/1"
     let result = try await upload(server, stored, from: address)
-    #expect(result.problem == .transport(.notTheServer(detail: "it does not speak tus")))
+    #expect(result.problem == .transport(.notTheServer(detail: "it does not support tus")))
     #expect(result.address == address)
     #expect(stored.withLock { $0.remembered }.isEmpty)
   }
 
   @Test("An upload address on another server is rejected and not stored")
   func anUploadElsewhereIsNotFollowed() async throws {
-    let other = try RawServer(answering: healthy)
+    let other = try RawServer(response: healthy)
     let stored = Locked(Stored())
     let server = try server(stored, location: "\(other.url)/v1/files/uploads/1")
     defer {
@@ -128,7 +128,7 @@ import HTTPClient
     }
     let result = try await upload(server, stored)
     #expect(
-      result.problem == .transport(.notTheServer(detail: "it keeps the upload at an address of another server")))
+      result.problem == .transport(.notTheServer(detail: "the upload address is on another server")))
     #expect(other.accepted == 0)
     // The address is not stored either: the next response of the server may name the right address.
     #expect(stored.withLock { $0.remembered }.isEmpty)

@@ -141,7 +141,7 @@ private final class Tuspyserver {
   private let process = Process()
 
   init(_ folder: TemporaryFolder, port: UInt16? = nil) async throws {
-    let free = try RawServer(answering: "")
+    let free = try RawServer(response: "")
     self.port = port ?? free.port
     free.close()
     let python = try #require(ProcessInfo.processInfo.environment["TUSPYSERVER_PYTHON"])

@@ -5,18 +5,18 @@ import Testing
 
 @testable import HTTPClient
 
-/// Answers that are cut, never end, or are none.
+/// Responses that are truncated, never end, or are not HTTP.
 @Suite struct CutTests {
-  private func isNoAnswer(_ failure: TransportFailure?) -> Bool {
+  private func isNoResponse(_ failure: TransportFailure?) -> Bool {
     switch failure {
     case .noConnection, .notTheServer, .timedOut: true
     default: false
     }
   }
 
-  /// Cut after any byte, the answer is no answer: never a part of one, never a hang.
-  @Test("A response that ends after any byte is reported as a failure") func anAnswerThatIsCutAnywhere() async throws {
-    let text = Array(answer(health.wire.json, headers: ["X-Filler: 1"]).utf8)
+  /// A response truncated after any byte fails the request: no partial response is returned, and nothing hangs.
+  @Test("A response that ends after any byte is reported as a failure") func truncatedResponseFails() async throws {
+    let text = Array(responseText(health.wire.json, headers: ["X-Filler: 1"]).utf8)
     for length in 0..<text.count {
       let server = try RawServer { _, connection in
         connection.send(text[..<length])
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test("A truncated chunked response is reported as a lost connection") func aChunkedAnswerThatIsCut() async throws {
+  @Test("A truncated chunked response is reported as a lost connection") func truncatedChunkedResponse() async throws {
     let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json\r\n\r\n5\r\n{\"a\":\r\n"
     let server = try RawServer { _, connection in
       connection.send(text)
@@ -41,7 +41,7 @@ import Testing
     defer { server.close() }
     let transport = try transport(server)
     let failure = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
-    #expect(failure == .noConnection(detail: "the answer ended before it was whole"))
+    #expect(failure == .noConnection(detail: "the response ended before it was whole"))
   }
 
   @Test("A reset connection is reported as a lost connection") func aReset() async throws {
@@ -66,7 +66,7 @@ import Testing
     defer { server.close() }
     let transport = try transport(server)
     let found = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
-    #expect(isNoAnswer(found), "\(String(describing: found))")
+    #expect(isNoResponse(found), "\(String(describing: found))")
   }
 
   @Test("A body without an end fails at the limit of its size") func aBodyThatNeverEndsIsCutOff() async throws {
@@ -91,12 +91,12 @@ import Testing
     defer { server.close() }
     let transport = try transport(server)
     let found = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
-    #expect(isNoAnswer(found))
+    #expect(isNoResponse(found))
   }
 
-  @Test("Interim responses are skipped") func interimAnswersAreNone() async throws {
+  @Test("Interim responses are skipped") func interimResponsesAreSkipped() async throws {
     let server = try RawServer(
-      answering: "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nContent-Length: 5\r\n\r\n" + healthy)
+      response: "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nContent-Length: 5\r\n\r\n" + healthy)
     defer { server.close() }
     #expect(try await transport(server).send(HTTPRequest("/v1/health")).body == Array(health.wire.json.utf8))
   }
@@ -116,7 +116,7 @@ import Testing
     async throws
   {
     let body = String(repeating: "7", count: 100_000)
-    let server = try RawServer(answering: answer(body))
+    let server = try RawServer(response: responseText(body))
     defer { server.close() }
     let got = try await transport(server) { $0.bodyBytes = 100_000 }.send(HTTPRequest("/v1/changes"))
     #expect(got.body == Array(body.utf8))

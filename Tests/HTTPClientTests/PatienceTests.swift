@@ -46,7 +46,7 @@ import Testing
     #expect(failure == .timedOut(seconds: 0.7))
   }
 
-  @Test("A slow response within the limits is accepted") func aSlowTrickleWithinTheLimitsIsAnAnswer() async throws {
+  @Test("A slow response within the limits is accepted") func slowResponseIsAccepted() async throws {
     let text = healthy
     let server = try RawServer { _, connection in
       for byte in text.utf8 {
@@ -62,7 +62,7 @@ import Testing
   @Test("The timeout of a long poll replaces the idle timeout") func aLongPollHasItsPatience() async throws {
     let server = try RawServer { _, connection in
       usleep(800_000)
-      return connection.send(answer(#"{"changed":false}"#))
+      return connection.send(responseText(#"{"changed":false}"#))
     }
     defer { server.close() }
     let transport = try transport(server) { $0.idleSeconds = 0.3 }
@@ -83,7 +83,7 @@ import Testing
   @Test("A task that is cancelled before its request sends nothing") func aTaskThatIsCancelledBeforeSendsNothing()
     async throws
   {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     let transport = try transport(server)
     let task = Task {

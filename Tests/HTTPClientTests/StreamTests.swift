@@ -20,7 +20,7 @@ import Testing
 
   @Test("An upload streams its body with a Content-Length over one connection", arguments: ["PATCH", "POST", "PUT"])
   func aBodyIsReadWhileItIsSent(method: String) async throws {
-    let server = try RawServer(answering: "HTTP/1.1 204 No Content\r\nUpload-Offset: 7\r\nX-Two: a\r\nx-two: b\r\n\r\n")
+    let server = try RawServer(response: "HTTP/1.1 204 No Content\r\nUpload-Offset: 7\r\nX-Two: a\r\nx-two: b\r\n\r\n")
     defer { server.close() }
     let transport = try transport(server)
     for content in [Self.content, [], [1]] {
@@ -28,10 +28,10 @@ import Testing
       request.method = method
       request.headers = [("Content-Type", "application/offset+octet-stream"), ("Upload-Offset", "0")]
       request.upload = upload(content)
-      let answer = try await transport.send(request)
-      #expect(answer.status == 204)
-      #expect(answer.headers["upload-offset"] == "7" && answer.headers["x-two"] == "b")
-      #expect(answer.bytesSent == content.count)
+      let response = try await transport.send(request)
+      #expect(response.status == 204)
+      #expect(response.headers["upload-offset"] == "7" && response.headers["x-two"] == "b")
+      #expect(response.bytesSent == content.count)
       let got = try #require(server.requests.last)
       #expect(got.line == "\(method) /files/1 HTTP/1.1")
       #expect(got.body == content)
@@ -51,9 +51,9 @@ import Testing
     for method in ["HEAD", "DELETE", "OPTIONS", "GET"] {
       var request = HTTPRequest("/files/1")
       request.method = method
-      let answer = try await transport.send(request)
-      #expect(answer.body == (method == "HEAD" ? [] : Array("hello".utf8)))
-      #expect(answer.headers["content-length"] == "5")
+      let response = try await transport.send(request)
+      #expect(response.body == (method == "HEAD" ? [] : Array("hello".utf8)))
+      #expect(response.headers["content-length"] == "5")
       #expect(server.requests.last?.line == "\(method) /files/1 HTTP/1.1")
       #expect(server.requests.last?.headers["content-type"] == nil)
     }
@@ -78,8 +78,8 @@ import Testing
     }
     var request = HTTPRequest("/files/1")
     request.download = download
-    let answer = try await transport.send(request)
-    #expect(answer.body.isEmpty && answer.bytesReceived == content.count)
+    let response = try await transport.send(request)
+    #expect(response.body.isEmpty && response.bytesReceived == content.count)
     #expect(received.withLock { $0 } == content)
     #expect(server.requests.last?.headers["accept-encoding"] == nil)
     request.path = "/files/missing"
@@ -90,7 +90,7 @@ import Testing
   @Test("A failing source or receiver of a body ends the request") func whatCannotBeReadOrKeptEndsTheRequest()
     async throws
   {
-    let server = try RawServer(answering: answer(String(repeating: "x", count: 100_000)))
+    let server = try RawServer(response: responseText(String(repeating: "x", count: 100_000)))
     defer { server.close() }
     let transport = try transport(server)
     let body = upload(Self.content, failsAt: 300_000)
@@ -111,7 +111,7 @@ import Testing
   }
 
   @Test("A refusal before the body was sent completely is a response")
-  func aRefusalThatComesBeforeTheBodyIsSentIsAnAnswer() async throws {
+  func earlyRefusalIsAResponse() async throws {
     let server = try RawServer { _, connection in
       connection.send(problem(409))
       return false
@@ -144,8 +144,8 @@ import Testing
 
   @Test("A request with the token to another server is refused, and references resolve against the address")
   func aTokenNeverGoesToAnotherServer() async throws {
-    let other = try RawServer(answering: healthy)
-    let server = try RawServer(answering: healthy)
+    let other = try RawServer(response: healthy)
+    let server = try RawServer(response: healthy)
     defer {
       server.close()
       other.close()
@@ -157,7 +157,7 @@ import Testing
       "\(other.url)/v1/files/1", "https://127.0.0.1:\(server.port)/x", "http://user@127.0.0.1:\(server.port)/",
     ] {
       let found = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest(address)) }
-      #expect(found == .notTheServer(detail: "it names an address of another server"))
+      #expect(found == .notTheServer(detail: "it returned an address on another server"))
     }
     #expect(other.accepted == 0)
     let address = try ServerAddress("https://example.org/base")

@@ -10,7 +10,7 @@ import Testing
   @Test("A request carries the token, the encoded query and the JSON body") func aRequestCarriesTokenAndBody()
     async throws
   {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     let transport = try transport(server)
     let got = try await transport.send(
@@ -31,14 +31,14 @@ import Testing
   }
 
   @Test("An unauthorized request carries no token") func aRequestWithoutAuthorizationCarriesNoToken() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     _ = try await transport(server).send(HTTPRequest("/v1/health", isAuthorized: false))
     #expect(server.requests.first?.headers["authorization"] == nil)
   }
 
   @Test("Successive requests share one connection") func oneConnectionServesManyRequests() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     let transport = try transport(server)
     for index in 0..<50 {
@@ -50,7 +50,8 @@ import Testing
   }
 
   @Test("Cookies and cached responses are not kept") func noCookieIsKept() async throws {
-    let server = try RawServer(answering: answer("{}", headers: ["Set-Cookie: a=b", "Cache-Control: max-age=600"]))
+    let server = try RawServer(
+      response: responseText("{}", headers: ["Set-Cookie: a=b", "Cache-Control: max-age=600"]))
     defer { server.close() }
     let transport = try transport(server)
     for _ in 0..<3 { _ = try await transport.send(HTTPRequest("/v1/health")) }
@@ -62,9 +63,9 @@ import Testing
     "A redirect is not followed",
     arguments: ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
   func aRedirectIsNotFollowed(status: String) async throws {
-    let other = try RawServer(answering: healthy)
+    let other = try RawServer(response: healthy)
     let server = try RawServer(
-      answering: answer("moved", status: status, headers: ["Location: \(other.url)/v1/health"]))
+      response: responseText("moved", status: status, headers: ["Location: \(other.url)/v1/health"]))
     defer {
       server.close()
       other.close()
@@ -78,7 +79,7 @@ import Testing
   @Test("A redirect without a location is reported as another server") func aRedirectToNowhereIsNotTheServer()
     async throws
   {
-    let server = try RawServer(answering: answer("", status: "304 Not Modified"))
+    let server = try RawServer(response: responseText("", status: "304 Not Modified"))
     defer { server.close() }
     let transport = try transport(server)
     let failure = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
@@ -86,11 +87,11 @@ import Testing
   }
 
   @Test("A response with an error status is returned with its body and Retry-After")
-  func anAnswerOfOtherStatusIsAnAnswer() async throws {
+  func errorStatusIsAResponse() async throws {
     for status in [400, 401, 403, 404, 409, 410, 413, 422, 429, 500, 503] {
       // A Basic challenge must not make the system ask for a password.
       let server = try RawServer(
-        answering: problem(status, headers: ["WWW-Authenticate: Basic realm=\"x\"", "Retry-After: 7"]))
+        response: problem(status, headers: ["WWW-Authenticate: Basic realm=\"x\"", "Retry-After: 7"]))
       defer { server.close() }
       let got = try await transport(server).send(HTTPRequest("/v1/push", body: [0x7B, 0x7D]))
       #expect(got.status == status)
@@ -101,7 +102,7 @@ import Testing
   }
 
   @Test("A refused connection is reported as no connection") func nobodyThere() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     server.close()
     let transport = try transport(server)
     let failure = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
@@ -115,11 +116,11 @@ import Testing
       address: try ServerAddress("https://fieldvault.invalid"), limits: limits, token: { nil })
     let found = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
     // Without a responding name server the request times out instead.
-    #expect(found == .noConnection(detail: "its name is not known here") || found == .timedOut(seconds: 2))
+    #expect(found == .noConnection(detail: "its host name cannot be resolved") || found == .timedOut(seconds: 2))
   }
 
   @Test("A server without TLS fails with the connection timeout") func aServerThatSpeaksNoTLS() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     // Each waits for the other to say something that it understands.
     var limits = TransportLimits()

@@ -89,7 +89,7 @@ import Testing
     // A library passes over what stands between two markers; then the frame would be seen by that one alone.
     let garbled = jpeg[..<frame] + [0x12, 0x34] + jpeg[frame...]
     let passes = jpeg.dropLast(2) + [[UInt8]](repeating: header + [0, 0, 0, 0], count: 120).joined() + [0xff, 0xd9]
-    for (bomb, note) in [(apart, "16000 by 16000"), (Array(garbled), "damaged"), (Array(passes), "100 passes")] {
+    for (bomb, note) in [(apart, "16000 by 16000"), (Array(garbled), "damaged"), (Array(passes), "100 scans")] {
       let before = peakBytes(reset: true)
       let picture = look(bomb)
       #expect(picture.thumbnail == nil && picture.note?.contains(note) == true, "\(note): \(picture.note ?? "")")

@@ -3,12 +3,12 @@
 
     server.py --data FILE.db [--port N] [--page-size N]
 
-Prints `listening on http://127.0.0.1:PORT/api` once it answers. Every request needs `Authorization: Bearer range-token`.
+Prints `listening on http://127.0.0.1:PORT/api` once it is reachable. Every request needs `Authorization: Bearer range-token`.
 For tests `POST /_test/faults` takes a list of what is to go wrong next: {"match": REGEX over "METHOD /path", "do": ...,
-"times": N}, where "do" is one of drop (nothing is done, the connection ends), drop-answer (done, but the connection ends
-before the answer), done-500 (done, and answered with 500), status NNN, wall (403 with a page), error-object (an object in
-place of a list), text-list (ids of a list are texts), page (a page for people with status 200), refuse-200 (an error in an answer with status 200),
-slow SECONDS, text-ids (ids are texts in the answer), no-id (the answer has no id), shift (a record of the list is deleted
+"times": N}, where "do" is one of drop (nothing is done, the connection ends), drop-response (done, but the connection ends
+before the response), done-500 (done, and the status is 500), status NNN, wall (403 with a page), error-object (an object in
+place of a list), text-list (ids of a list are texts), page (a page for people with status 200), refuse-200 (an error in a response with status 200),
+slow SECONDS, text-ids (ids are texts in the response), no-id (the response has no id), shift (a record of the list is deleted
 between its pages).
 """
 import argparse, json, re, sqlite3, threading, time
@@ -149,41 +149,41 @@ class Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         if path == "/_test/faults":
             Handler.faults = json.loads(body)
-            return self.answer(200, {})
+            return self.respond(200, {})
         if path == "/_test/sql":
             with self.store.lock:
                 rows = self.store.db.execute(body.decode()).fetchall()
-            return self.answer(200, [list(row) for row in rows])
+            return self.respond(200, [list(row) for row in rows])
         if path == "/_test/old-summary":
             Handler.old_summary = True
-            return self.answer(200, {})
+            return self.respond(200, {})
         fault = self.fault(f"{method} {path}")
         if fault == "drop":
             return self.drop()
         if fault.startswith("slow"):
             time.sleep(float(fault.split()[1]))
         if fault.startswith("status"):
-            return self.answer(int(fault.split()[1]), {"success": False, "message": "the server has a problem"})
+            return self.respond(int(fault.split()[1]), {"success": False, "message": "the server has a problem"})
         if fault == "wall":
-            return self.answer(403, "<html><body>Request blocked</body></html>")
+            return self.respond(403, "<html><body>Request blocked</body></html>")
         if fault == "page":
-            return self.answer(200, "<html><body>Welcome to the free WiFi</body></html>")
+            return self.respond(200, "<html><body>Welcome to the free WiFi</body></html>")
         if fault == "refuse-200":
-            return self.answer(200, {"success": False, "message": "the quota of this month is used up"})
+            return self.respond(200, {"success": False, "message": "the quota of this month is used up"})
         if path.startswith("/store/"):
             return self.put_image(path, query, body)
         if path != "/api/health" and self.headers.get("Authorization") != "Bearer range-token":
-            return self.answer(401, {"success": False, "message": "sign in first"})
+            return self.respond(401, {"success": False, "message": "sign in first"})
         try:
             status, data = self.route(method, path, query, body)
         except Refused as refused:
-            return self.answer(refused.status, {"success": False, "message": refused.message})
-        if fault == "drop-answer":
+            return self.respond(refused.status, {"success": False, "message": refused.message})
+        if fault == "drop-response":
             return self.drop()
         if fault == "done-500":
-            return self.answer(500, {"success": False, "message": "the server has a problem"})
+            return self.respond(500, {"success": False, "message": "the server has a problem"})
         if fault == "error-object":
-            return self.answer(200, {"success": True, "data": {"items": {"error": "maintenance"}}})
+            return self.respond(200, {"success": True, "data": {"items": {"error": "maintenance"}}})
         if fault == "text-list":
             for item in data["items"]:
                 item["id"] = f"rifle-{item['id']}"
@@ -193,7 +193,7 @@ class Handler(BaseHTTPRequestHandler):
             data = {}
         if fault == "shift" and isinstance(data, dict) and data.get("items"):
             self.store.delete("rifles", data["items"][0]["id"])
-        self.answer(status, {"success": True, "data": data})
+        self.respond(status, {"success": True, "data": data})
 
     def fault(self, request):
         with self.store.lock:
@@ -290,11 +290,11 @@ class Handler(BaseHTTPRequestHandler):
     def put_image(self, path, query, body):
         expected = Handler.addresses.get(path.rsplit("/", 1)[1])
         if query != "signature=1" or self.headers.get("Authorization") or expected is None:
-            return self.answer(403, {"message": "no valid address"})
+            return self.respond(403, {"message": "no valid address"})
         if (self.headers.get("Content-Type"), len(body)) != expected:
-            return self.answer(400, {"message": "another type or size than was said"})
+            return self.respond(400, {"message": "another type or size than was said"})
         Handler.stored[path.rsplit("/", 1)[1]] = body
-        self.answer(200, {})
+        self.respond(200, {})
 
     def needs_parent(self, table, number):
         parent = PARENTS[table][0]
@@ -328,7 +328,7 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.connection.shutdown(2)
 
-    def answer(self, status, value):
+    def respond(self, status, value):
         is_page = isinstance(value, str)
         body = value.encode() if is_page else json.dumps(value).encode()
         self.send_response(status)

@@ -41,7 +41,7 @@ import Testing
     #expect(
       rangeCode { _ = try Calibration(from: zero, to: ImagePoint(x: 1e300, y: 0), inches: 1e-300) } == .notFinite)
     let error = #expect(throws: RangeError.self) { try Calibration(from: one, to: one, inches: 1) }
-    #expect(error?.description == "both reference points are the same (place them apart)")
+    #expect(error?.description == "both reference points are identical (place the points apart)")
   }
 
   /// The picture may be turned: the length between the points is all that counts.

@@ -54,8 +54,8 @@ package final class ObjectStoreProcess: Sendable {
   /// Returns the requests, refusals and objects of the store, after applying the new behaviour.
   @discardableResult
   package func gate(_ wish: SyncValue? = nil) async throws -> SyncValue {
-    let answer = try await transport.send(HTTPRequest("/gate", body: wish?.jsonBytes, isAuthorized: false))
-    return try SyncValue(parsing: answer.body)
+    let response = try await transport.send(HTTPRequest("/gate", body: wish?.jsonBytes, isAuthorized: false))
+    return try SyncValue(parsing: response.body)
   }
 
   /// The keys of its objects.

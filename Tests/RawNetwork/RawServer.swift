@@ -7,7 +7,7 @@ import Foundation
 
 /// A server that says whatever a test wants, byte by byte, over plain sockets. Each connection has a thread.
 package final class RawServer: Sendable {
-  /// What a test does with a request. The connection is closed when it answers false.
+  /// What a test does with a request. The connection is closed when it returns `false`.
   package typealias Behaviour = @Sendable (RawRequest, RawConnection) -> Bool
 
   package let port: UInt16
@@ -49,8 +49,8 @@ package final class RawServer: Sendable {
     }
   }
 
-  /// A server that gives one answer to everything.
-  package convenience init(answering text: String) throws {
+  /// A server that sends one response to every request.
+  package convenience init(response text: String) throws {
     try self.init { _, connection in connection.send(text) }
   }
 

@@ -5,7 +5,7 @@ import Testing
 @testable import VaultStore
 @testable import ReceiptsModel
 
-/// The tables hold what they promise, and the queries answer.
+/// The constraints of the tables and the results of the queries.
 @Suite struct ReceiptTests {
   private let receipts: Receipts
 

@@ -166,7 +166,7 @@ import Testing
     #expect {
       try Vault.migrator(for: [schema]).apply(to: try Database.inMemory())
     } throws: { error in
-      (error as? VaultError)?.message == "Thing.title is user_edited, and nothing tells when a user has edited it"
+      (error as? VaultError)?.message == "Thing.title is user_edited, but its table does not record user edits"
     }
   }
 }

@@ -65,9 +65,9 @@ import Testing
   }
 
   @Test("A lost response to the recreation of the session causes no duplicate")
-  func theAnswerToTheSessionThatIsMadeAnewIsLost() async throws {
+  func lostRecreationCausesNoDuplicate() async throws {
     try await resolve(takesLocal: true)
-    try await api.fault("POST /api/sessions", "drop-answer")
+    try await api.fault("POST /api/sessions", "drop-response")
     try await device.syncUntilQuiet()
     #expect(try await api.sql("SELECT notes FROM sessions") == #"[["gone"]]"#)
     #expect(try await api.sql("SELECT distance FROM dope ORDER BY 1") == "[[300], [400]]")

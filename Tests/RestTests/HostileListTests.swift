@@ -13,13 +13,13 @@ import HTTPClient
 final class ScriptedAPI: Sendable {
   let server: RawServer
 
-  /// - Parameter answers: Response bodies by method and path without the query. All other responses are `{}`.
-  init(_ answers: [String: @Sendable (String) -> String]) throws {
+  /// - Parameter responses: Response bodies by method and path without the query. All other responses are `{}`.
+  init(_ responses: [String: @Sendable (String) -> String]) throws {
     server = try RawServer { request, connection in
       let words = request.line.split(separator: " ").map(String.init)
       let (method, target) = (words[0], words.count > 1 ? words[1] : "")
       let path = String(target.prefix { $0 != "?" })
-      return connection.send(answer(answers["\(method) \(path)"]?(target) ?? "{}"))
+      return connection.send(responseText(responses["\(method) \(path)"]?(target) ?? "{}"))
     }
   }
 
@@ -91,13 +91,13 @@ final class ScriptedAPI: Sendable {
 
   @Test("A next page on another server stops only that list, and no request is sent there")
   func nextOnAnotherServer() async throws {
-    let other = try RawServer(answering: answer("{}"))
+    let other = try RawServer(response: responseText("{}"))
     defer { other.close() }
     for next in [other.url + "/x", "@127.0.0.1:\(other.port)/x", "//127.0.0.1:\(other.port)/x", "http://a b/"] {
       // A colon in the first segment requires a scheme before it, and a scheme cannot begin with @.
       let isNone = next.hasPrefix("@") || next.contains(" ")
       try await expectListStops(
-        try Self.api(next: next), isNone ? "address that is none" : "on another server")
+        try Self.api(next: next), isNone ? "links to an invalid address" : "to another server")
     }
     #expect(other.accepted == 0)
   }
@@ -106,7 +106,7 @@ final class ScriptedAPI: Sendable {
   func badNext() async throws {
     for next in ["with a space", "\\\\evil", "http://[", "\u{0}"] {
       try await expectListStops(
-        try Self.api(next: next), next == "http://[" ? "on another server" : "address that is none")
+        try Self.api(next: next), next == "http://[" ? "to another server" : "links to an invalid address")
     }
   }
 
@@ -124,7 +124,7 @@ final class ScriptedAPI: Sendable {
       "GET /api/locations": { _ in #"{"items": [{"id": 4, "name": "home"}]}"# },
       "POST /api/sessions": { _ in #"{"id": 7}"# },
     ])
-    try await expectListStops(api, "it never ends")
+    try await expectListStops(api, "the list never ends")
   }
 
   @Test("The number of pages of a list is bounded")
@@ -146,7 +146,7 @@ final class ScriptedAPI: Sendable {
   }
 
   @Test(
-    "Bytes and time of a list are bounded", arguments: [("bytes", "more than 10 bytes"), ("seconds", "within 0 s")])
+    "Bytes and time of a list are bounded", arguments: [("bytes", "more than 10 bytes"), ("seconds", "took more than 0 s")])
   func moreBounds(limit: String, message: String) async throws {
     let api = try Self.api(next: "?page=2")
     var limits = ListLimits()
@@ -171,9 +171,9 @@ final class ScriptedAPI: Sendable {
       let more = #"{"items": [{"id": 2, "name": "Ruger"}], "next": null}"#
       let path = String(target.prefix { $0 != "?" })
       let first = #"{"items": [{"id": 1, "name": "Tikka"}], "next": "\#(next)"}"#
-      var answers: [String: @Sendable (String) -> String] = ["GET \(path)": { _ in more }]
-      answers["GET /api/rifles"] = { $0.contains("page=2") ? more : first }
-      let api = try ScriptedAPI(answers)
+      var responses: [String: @Sendable (String) -> String] = ["GET \(path)": { _ in more }]
+      responses["GET /api/rifles"] = { $0.contains("page=2") ? more : first }
+      let api = try ScriptedAPI(responses)
       let device = try RangeDevice(at: api.server.url, routes: Self.routes)
       let report = try await device.sync()
       #expect(report.lists.filter { $0.entityType == "RifleSetup" } == [], "\(next)")
@@ -188,9 +188,9 @@ final class ScriptedAPI: Sendable {
     let api = try RawServer { request, connection in
       if request.line.hasPrefix("GET /api/rifles") { return true }
       if request.line.hasPrefix("GET /api/locations") {
-        return connection.send(answer(#"{"items": [{"id": 4, "name": "home"}]}"#))
+        return connection.send(responseText(#"{"items": [{"id": 4, "name": "home"}]}"#))
       }
-      return connection.send(answer(#"{"id": 7}"#))
+      return connection.send(responseText(#"{"id": 7}"#))
     }
     defer { api.close() }
     var limits = TransportLimits()

@@ -37,7 +37,7 @@ import Testing
 
   @Test(
     "An image arrives exactly once with its record, whichever fault occurs",
-    arguments: ["", "drop", "drop-answer", "status 500", "no-id"])
+    arguments: ["", "drop", "drop-response", "status 500", "no-id"])
   func anImageIsThereOnceWithItsRecord(_ fault: String) async throws {
     let api = try RangeAPI()
     let device = try await deviceWithImage(api)
@@ -93,9 +93,9 @@ import Testing
   @Test(
     "An image is uploaded to a URL that the API returns, whichever fault occurs",
     arguments: [
-      ("", ""), ("POST /api/images/1/address", "drop-answer"), ("PUT /store/image-1", "status 403"),
-      ("PUT /store/image-1", "drop"), ("POST /api/images/1/confirm", "drop-answer"),
-      ("POST /api/images/1/confirm", "status 500"), ("POST /api/groups/1/images", "drop-answer"),
+      ("", ""), ("POST /api/images/1/address", "drop-response"), ("PUT /store/image-1", "status 403"),
+      ("PUT /store/image-1", "drop"), ("POST /api/images/1/confirm", "drop-response"),
+      ("POST /api/images/1/confirm", "status 500"), ("POST /api/groups/1/images", "drop-response"),
     ])
   func anImageGoesToAnAddressThatTheAPINames(_ request: String, _ fault: String) async throws {
     let api = try RangeAPI()

@@ -102,7 +102,7 @@ import Testing
     try await device.sync()
     #expect(try await device.value("SELECT totalRifles FROM OfflineAnalyticsSummary", as: Int.self) == 2)
     let state = try device.vault.fetched(try device.vault.entities.entity("AnalyticsSummary"))
-    #expect(state.problem == "record 1: it has none of the fields")
+    #expect(state.problem == "record 1: the record has none of the fields")
     // The other lists were still fetched.
     #expect(try device.vault.fetched(try device.vault.entities.entity("RifleSetup")).problem == nil)
   }
@@ -226,7 +226,7 @@ import Testing
     #expect(report.failed == 1)
     let message = try await device.value(
       "SELECT errorMessage FROM OfflineSyncQueue WHERE status = 'failed'", as: String.self)
-    #expect(message?.contains("no id at 'notes' that DopeEntry.serverId can hold") == true)
+    #expect(message?.contains("no id at 'notes' that fits DopeEntry.serverId") == true)
   }
 
   /// The API returns fewer records per page than requested.

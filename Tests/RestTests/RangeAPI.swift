@@ -44,8 +44,8 @@ final class RangeAPI: Sendable {
   /// Plans a fault for the next matching requests.
   func fault(_ request: String, _ what: String, times: Int = 1) async throws {
     let fault: SyncValue = ["match": .text(request), "do": .text(what), "times": .integer(Int64(times))]
-    let answer = try await control.send(HTTPRequest("/_test/faults", body: Array("[\(fault.json)]".utf8)))
-    #expect(answer.status == 200)
+    let response = try await control.send(HTTPRequest("/_test/faults", body: Array("[\(fault.json)]".utf8)))
+    #expect(response.status == 200)
   }
 
   func noFaults() async throws { _ = try await control.send(HTTPRequest("/_test/faults", body: Array("[]".utf8))) }
@@ -55,8 +55,8 @@ final class RangeAPI: Sendable {
   /// Runs SQL on the database of the server. Returns the result as JSON.
   @discardableResult
   func sql(_ sql: String) async throws -> String {
-    let answer = try await control.send(HTTPRequest("/_test/sql", body: Array(sql.utf8)))
-    return String(decoding: answer.body, as: UTF8.self)
+    let response = try await control.send(HTTPRequest("/_test/sql", body: Array(sql.utf8)))
+    return String(decoding: response.body, as: UTF8.self)
   }
 
   func count(_ table: String) async throws -> String { try await sql("SELECT count(*) FROM \(table)") }

@@ -36,16 +36,16 @@ import VaultKeys
     arguments: [
       (
         #""DopeEntry": {"create": "POST /dope", "fields": {"distance": "distance"}, "repeat": {"mayDuplicate": true}}"#,
-        "entities.DopeEntry.create: sessionId is neither in the path nor in a field, so that the API could not tell what the record belongs to"
+        "entities.DopeEntry.create: sessionId is neither in the path nor in a field, so the API cannot find the parent"
       ),
       (
         #""Session": {"create": "POST /sessions"}"#,
-        "entities.Session.repeat: it does not say what makes a repeat harmless whose first answer was lost"
+        "entities.Session.repeat: it does not define how to repeat a request after a lost response"
       ),
       (#""Sesion": {"create": "POST /sessions"}"#, "entities.Sesion: this vault has no synced entity 'Sesion'"),
       (
         #""Session": {"create": "POST /s/{rifleSetupId}", "repeat": {"mayDuplicate": true}}"#,
-        "entities.Session.create: {rifleSetupId} needs the id of a RifleSetup, which the API never gives"
+        "entities.Session.create: {rifleSetupId} requires the id of a RifleSetup, which the API never sends"
       ),
       (
         #""Session": {"create": "POST /s/{id}", "repeat": {"mayDuplicate": true}}"#,
@@ -53,15 +53,15 @@ import VaultKeys
       ),
       (
         #""Session": {"create": "POST /s/{rifle}", "repeat": {"mayDuplicate": true}}"#,
-        "entities.Session.create: {rifle} is nothing that Session has"
+        "entities.Session.create: Session has no {rifle}"
       ),
       (
         #""Session": {"update": "PATCH /sessions"}"#,
-        "entities.Session.update: the path does not say which record is meant"
+        "entities.Session.update: the path does not identify the record"
       ),
-      (#""Session": {"create": "PUSH /sessions"}"#, "entities.Session.create: 'PUSH /sessions' is no call"),
-      (#""Session": {"create": "POST sessions"}"#, "entities.Session.create: 'sessions' is no path"),
-      (#""Session": {"create": "POST /s/{rifle"}"#, "entities.Session.create: '/s/{rifle' has a { without its }"),
+      (#""Session": {"create": "PUSH /sessions"}"#, "entities.Session.create: 'PUSH /sessions' is not a request"),
+      (#""Session": {"create": "POST sessions"}"#, "entities.Session.create: 'sessions' is not a path"),
+      (#""Session": {"create": "POST /s/{rifle"}"#, "entities.Session.create: '/s/{rifle' has a { without a }"),
       (#""Session": {"crate": "POST /sessions"}"#, "entities.Session.crate: unknown member 'crate'"),
       (
         #""Session": {"fields": {"noets": "notes"}, "list": {"request": "GET /s"}}"#,
@@ -89,7 +89,7 @@ import VaultKeys
       ),
       (
         #""Session": {"create": "POST /s", "repeat": {"lookUp": "GET /s"}}"#,
-        "entities.Session.repeat.match: no field is named"
+        "entities.Session.repeat.match: no field given"
       ),
     ])
   func aMistakeIsSaidWithItsPlace(_ entities: String, _ expected: String) throws {
@@ -119,12 +119,12 @@ import VaultKeys
         + #""Egg": {"create": "POST /hens/{henId}/eggs", "repeat": {"mayDuplicate": true}}"#)
     let error = #expect(throws: RouteFileError.self) { _ = try RouteFile.routes(json: routes, for: vault) }
     #expect(
-      error?.problems.map(\.message) == ["none of these can be made before another: Egg needs Hen needs Egg"])
+      error?.problems.map(\.message) == ["circular references between new records: Egg needs Hen needs Egg"])
   }
 
   @Test("Text that is not JSON is reported with its line") func textThatIsNoJSONIsSaidWithItsLine() throws {
     #expect(try problems("{\n\"format\": 1,\n}").first?.hasPrefix("line 3: ") == true)
-    #expect(try problems("[]").first?.hasPrefix("it is no object") == true)
+    #expect(try problems("[]").first?.hasPrefix("it is not an object") == true)
     #expect(try problems("{}").contains { $0.hasPrefix("format: it is missing") })
   }
 

@@ -42,7 +42,7 @@ import HTTPClient
 
   @Test(
     "A save that fails temporarily is kept offline and later sent exactly once",
-    arguments: ["drop", "drop-answer", "status 500", "status 503", "page"])
+    arguments: ["drop", "drop-response", "status 500", "status 503", "page"])
   func whatCanBeTriedAgainIsSavedOfflineAndSentLaterOnce(_ fault: String) async throws {
     let api = try RangeAPI()
     let device = try await ready(api)
@@ -66,7 +66,7 @@ import HTTPClient
       try connection.execute(
         "INSERT INTO OfflineDopeEntry (sessionId, distance) SELECT min(sessionId), 300 FROM OfflineSession")
     }
-    #expect(outcome == .savedOffline("there is no network"))
+    #expect(outcome == .savedOffline("no network"))
     #expect(try await online.waiting() == 1)
     try await online.sync()
     #expect(try await api.count("dope") == "[[1]]")
@@ -78,7 +78,7 @@ import HTTPClient
     try await api.fault("POST /api/sessions/1/dope", "slow 4")
     #expect(
       try await save(device, distance: 300, within: .milliseconds(300))
-        == .savedOffline("the server has not answered yet"))
+        == .savedOffline("the server has not responded yet"))
     // The response of the request in flight is applied when it arrives.
     for _ in 0..<100 where try await device.waiting() > 0 { try await Task.sleep(for: .milliseconds(100)) }
     #expect(try await device.waiting() == 0)

@@ -28,12 +28,12 @@ import HTTPClient
       "POST /api/sessions", "POST /api/sessions/1/dope", "POST /api/sessions/1/chrono",
       "POST /api/sessions/1/chrono/1/readings", "POST /api/sessions/1/groups", "POST /api/groups/1/measurement",
       "POST /api/measurements/1/holes",
-    ].flatMap { request in ["drop-answer", "no-id", "done-500"].map { (request, $0) } }
+    ].flatMap { request in ["drop-response", "no-id", "done-500"].map { (request, $0) } }
       + ["drop", "status 500", "wall", "status 502", "page", "status 429", "text-ids"].map {
         ("POST /api/sessions/1/dope", $0)
       }
   )
-  func whateverHappensToOneAnswerEverythingIsThereOnce(_ request: String, _ what: String) async throws {
+  func faultsLeaveEachRecordOnce(_ request: String, _ what: String) async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()
@@ -56,7 +56,7 @@ import HTTPClient
     let session = try await device.addSession()
     try await device.sync()
     for _ in 0..<2 { try await device.addHold(session, at: 300) }
-    try await api.fault("POST /api/sessions/1/dope", "drop-answer", times: 2)
+    try await api.fault("POST /api/sessions/1/dope", "drop-response", times: 2)
     try await device.syncUntilQuiet()
     #expect(try await api.count("dope") == "[[2]]")
     #expect(try await device.values("SELECT serverId || '' FROM OfflineDopeEntry ORDER BY serverId") == ["1", "2"])
@@ -72,7 +72,7 @@ import HTTPClient
     let device = try RangeDevice(at: api.url, routes: routes)
     try await device.sync()
     _ = try await device.addSession("once")
-    try await api.fault("POST /api/sessions", "drop-answer")
+    try await api.fault("POST /api/sessions", "drop-response")
     try await device.syncUntilQuiet()
     #expect(try await api.count("sessions") == "[[1]]")
   }
@@ -84,11 +84,11 @@ import HTTPClient
       #""repeat": {"lookUp": "GET /sessions", "items": "data.items", "match": ["sessionDate", "rifleSetupId"]}"#,
       with: #""repeat": {"mayDuplicate": true}"#)
     let warnings = try RouteFile(json: routes).warnings
-    #expect(warnings.contains("Session: when an answer is lost, the record may be at the server twice"))
+    #expect(warnings.contains("Session: a lost response may create a duplicate on the server"))
     let device = try RangeDevice(at: api.url, routes: routes)
     try await device.sync()
     _ = try await device.addSession("perhaps twice")
-    try await api.fault("POST /api/sessions", "drop-answer")
+    try await api.fault("POST /api/sessions", "drop-response")
     try await device.syncUntilQuiet()
     #expect(try await api.count("sessions") == "[[2]]")
     #expect(try await device.waiting() == 0)
@@ -114,7 +114,7 @@ import HTTPClient
   }
 
   @Test("An error in a response with a success status is a refusal")
-  func anErrorInAnAnswerThatSaysSuccessIsARefusal() async throws {
+  func errorWithSuccessStatusIsARefusal() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()
@@ -162,11 +162,11 @@ import HTTPClient
     let failure = await #expect(throws: RemoteFailure.self) {
       try await records.read { _ -> Int in throw SQLError(.inputOutput, "") }
     }
-    #expect(failure?.answer == .attempt)
+    #expect(failure?.responseClass == .attempt)
     let cancelled = await #expect(throws: RemoteFailure.self) {
       try await records.read { _ -> Int in throw CancellationError() }
     }
-    #expect(cancelled?.answer == .cancelled)
+    #expect(cancelled?.responseClass == .cancelled)
   }
 
   /// A proxy that rejects one record does not stop other records.

@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test("A humidity outside 0 to 100 % has no dew point and no humidity ratio") func whatIsNoHumidityHasNoAnswer() {
+  @Test("A humidity outside 0 to 100 % has no dew point and no humidity ratio") func impossibleHumidityHasNoResult() {
     #expect(Psychrometrics.dewPoint(fahrenheit: 70, relativeHumidity: 0) == nil)
     #expect(Psychrometrics.dewPoint(fahrenheit: 70, relativeHumidity: 101) == nil)
     #expect(Psychrometrics.grainsPerPound(fahrenheit: 70, relativeHumidity: -1) == nil)

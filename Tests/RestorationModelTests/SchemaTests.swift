@@ -5,7 +5,7 @@ import Testing
 
 @testable import RestorationModel
 
-/// The tables hold what they promise, and the named queries answer.
+/// The constraints of the tables and the results of the named queries.
 @Suite struct SchemaTests {
   private let database: Database
 
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test("The named queries return the inserted readings, materials and equipment") func namedQueriesAnswer() throws {
+  @Test("The named queries return the inserted readings, materials and equipment") func namedQueries() throws {
     let start = Date(timeIntervalSince1970: 1_357_020_000)
     try database.write { db in
       let project = try db.insert(Project(title: "House"))

@@ -19,13 +19,13 @@ url, bucket, region, credentials = sys.argv[1:5]
 key, secret = pathlib.Path(credentials).read_text().split()
 store = boto3.client("s3", endpoint_url=url, region_name=region, aws_access_key_id=key, aws_secret_access_key=secret,
                      config=Config(signature_version="s3v4", s3={"addressing_style": "path"}))
-with urllib.request.urlopen(url + "/gate", timeout=30) as answer:
-    names = json.load(answer)["objects"]
+with urllib.request.urlopen(url + "/gate", timeout=30) as response:
+    names = json.load(response)["objects"]
 statuses = set()
 for number, name in enumerate(names):
     address = store.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": name}, ExpiresIn=60)
-    with urllib.request.urlopen(address, timeout=30) as answer:
-        content, kind = answer.read(), answer.headers["Content-Type"]
+    with urllib.request.urlopen(address, timeout=30) as response:
+        content, kind = response.read(), response.headers["Content-Type"]
     print(f"  {name}  {kind}  {len(content):,} bytes")
     if sys.argv[5:6] == ["--fetch"]:
         folder = pathlib.Path(sys.argv[6])

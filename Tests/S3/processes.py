@@ -30,8 +30,8 @@ class Store:
 
     def gate(self, **wish):
         body = json.dumps(wish).encode() if wish else None
-        with urllib.request.urlopen(urllib.request.Request(self.url + "/gate", data=body), timeout=30) as answer:
-            return json.load(answer)
+        with urllib.request.urlopen(urllib.request.Request(self.url + "/gate", data=body), timeout=30) as response:
+            return json.load(response)
 
 
 class Server:

@@ -11,8 +11,8 @@ GET /gate tells what was asked; POST /gate with JSON changes what happens:
   {"mode": "unavailable"}    503 for everything
   {"mode": "failing"}        500 for everything
   {"mode": "cut"}            devices are cut off, and the server is not
-  {"mode": "drop-answer"}    the next PUT is stored, and its connection closed without an answer
-  {"mode": "hang"}           PUTs are stored, and are not answered until the mode changes
+  {"mode": "drop-response"}  the next PUT is stored, and its connection closes without a response
+  {"mode": "hang"}           PUTs are stored, and the response waits until the mode changes
   {"tamper": true}           one byte of each object is another from now on
   {"lose": true}             all contents are gone
 """
@@ -54,7 +54,7 @@ class Refused(Exception):
         self.status, self.code = status, code
 
 
-def answer(start_response, status, body, kind="application/json"):
+def respond(start_response, status, body, kind="application/json"):
     body = body.encode()
     start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
     return [body]
@@ -122,7 +122,7 @@ def control(environ, start_response):
             content[len(content) // 2] ^= 1
             inside.put(f"/{bucket}/{key}", data=bytes(content), headers=trusted)
     with lock:
-        return answer(start_response, "200 OK", json.dumps({**state, "objects": objects()}))
+        return respond(start_response, "200 OK", json.dumps({**state, "objects": objects()}))
 
 
 def application(environ, start_response):
@@ -136,9 +136,9 @@ def application(environ, start_response):
         if "marker-" not in environ["PATH_INFO"]:
             state["counts"][method] = state["counts"].get(method, 0) + 1
     if mode == "unavailable":
-        return answer(start_response, "503 Slow Down", "<Error><Code>SlowDown</Code></Error>", "application/xml")
+        return respond(start_response, "503 Slow Down", "<Error><Code>SlowDown</Code></Error>", "application/xml")
     if mode == "failing":
-        return answer(start_response, "500 Error", "<Error><Code>InternalError</Code></Error>", "application/xml")
+        return respond(start_response, "500 Error", "<Error><Code>InternalError</Code></Error>", "application/xml")
     if mode == "cut" and method in ("PUT", "GET"):
         cut(environ)
     if not is_plain:
@@ -147,18 +147,18 @@ def application(environ, start_response):
         except Refused as refusal:
             with lock:
                 state["refused"].append(refusal.code)
-            return answer(
+            return respond(
                 start_response, refusal.status, f"<Error><Code>{refusal.code}</Code></Error>", "application/xml")
-    answered = store(environ, start_response)
-    if method == "PUT" and mode == "drop-answer":
+    body_parts = store(environ, start_response)
+    if method == "PUT" and mode == "drop-response":
         with lock:
             state["mode"] = "pass"
-        list(answered)
+        list(body_parts)
         cut(environ)
     if method == "PUT" and mode == "hang":
         while state["mode"] == "hang":
             time.sleep(0.02)
-    return answered
+    return body_parts
 
 
 def end_with(parent):

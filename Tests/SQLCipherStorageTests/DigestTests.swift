@@ -50,9 +50,7 @@ import Testing
       for house in houses {
         let fields: SyncObject = ["title": "Elm"]
         _ = try data.store(
-          NewVersion(
-            name: RecordName("Project", house), previous: nil, state: RecordState(fields: fields, updatedAt: 1),
-            createdAt: 1), at: 1)
+          RecordName("Project", house), over: nil, RecordState(fields: fields, updatedAt: 1), createdAt: 1, at: 1)
       }
       for time in 2..<Int64(60) {
         let house = SyncValue.text(houses[random(3)])
@@ -60,9 +58,8 @@ import Testing
           rooms.append(newUuid())
           let fields: SyncObject = ["title": "Hall", "projectId": house]
           _ = try data.store(
-            NewVersion(
-              name: RecordName("Room", rooms[rooms.count - 1]), previous: nil,
-              state: RecordState(fields: fields, updatedAt: time), createdAt: time), at: time)
+            RecordName("Room", rooms[rooms.count - 1]), over: nil, RecordState(fields: fields, updatedAt: time),
+            createdAt: time, at: time)
           continue
         }
         let before = try #require(try data.record(RecordName("Room", rooms[random(rooms.count)])))
@@ -71,7 +68,7 @@ import Testing
           ? RecordPatch(isDeleted: !before.state.isDeleted, updatedAt: time)
           : RecordPatch(fields: ["title": .text("T\(time)"), "projectId": house], updatedAt: time)
         _ = try data.store(
-          NewVersion(name: before.name, previous: before, state: before.state.applying(patch), createdAt: 1), at: time)
+          before.name, over: before, before.state.applying(patch), createdAt: 1, at: time)
       }
     }
     try await storage.read(account) { data in
@@ -98,9 +95,7 @@ import Testing
       for number in 0..<40 {
         let fields: SyncObject = ["title": .text("House \(number)")]
         _ = try data.store(
-          NewVersion(
-            name: RecordName("Project", newUuid()), previous: nil,
-            state: RecordState(fields: fields, updatedAt: 1), createdAt: 1), at: 1)
+          RecordName("Project", newUuid()), over: nil, RecordState(fields: fields, updatedAt: 1), createdAt: 1, at: 1)
       }
     }
     let expected = try await first.read(account) { try $0.entityDigests(projects: nil) }

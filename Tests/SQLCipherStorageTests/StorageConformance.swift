@@ -30,7 +30,7 @@ struct StorageConformance: Sendable {
       ("pages come in order and say what is left", pages),
       ("a deletion takes along what refers to it", deletions),
       ("what a deletion took along comes back with it", returns),
-      ("old deletions and answers are forgotten", forgetting),
+      ("old deletions and responses are forgotten", forgetting),
       ("who waits is told", waiting),
     ]
   }
@@ -42,9 +42,7 @@ struct StorageConformance: Sendable {
 
   private func project(_ uuid: String, _ title: String = "Elm", in data: any RecordWriting) throws -> ServerRecord {
     try data.store(
-      NewVersion(
-        name: RecordName("Project", uuid), previous: nil, state: state(["title": .text(title)]), createdAt: 900),
-      at: 2_000)
+      RecordName("Project", uuid), over: nil, state(["title": .text(title)]), createdAt: 900, at: 2_000)
   }
 
   private func readsWhatWasStored() async throws {
@@ -66,11 +64,11 @@ struct StorageConformance: Sendable {
     defer { storage.close() }
     let uuid = newUuid()
     _ = try await storage.write(one) { data in
-      try data.keep(answer: "{}", to: OperationContent(key: "op", operation: [:]), at: 1)
+      try data.keep(response: "{}", to: OperationContent(key: "op", operation: [:]), at: 1)
       return try project(uuid, in: data)
     }
     #expect(try await storage.read(two) { try $0.record(RecordName("Project", uuid)) } == nil)
-    #expect(try await storage.write(two) { try $0.answer(to: "op") } == nil)
+    #expect(try await storage.write(two) { try $0.storedResponse(for: "op") } == nil)
     let epochs = (
       try await storage.read(one) { try $0.epochs.current }, try await storage.read(two) { try $0.epochs.current }
     )
@@ -86,13 +84,13 @@ struct StorageConformance: Sendable {
     await #expect(throws: Stop.self) {
       try await storage.write(one) { data in
         _ = try project(uuid, in: data)
-        try data.keep(answer: "{}", to: OperationContent(key: "op", operation: [:]), at: 1)
+        try data.keep(response: "{}", to: OperationContent(key: "op", operation: [:]), at: 1)
         throw Stop()
       }
     }
     #expect(try await storage.read(one) { try $0.record(RecordName("Project", uuid)) } == nil)
     #expect(try await storage.read(one) { try $0.lastSequence } == 0)
-    #expect(try await storage.write(one) { try $0.answer(to: "op") } == nil)
+    #expect(try await storage.write(one) { try $0.storedResponse(for: "op") } == nil)
   }
 
   private func attemptLeavesTheRest() async throws {
@@ -107,11 +105,11 @@ struct StorageConformance: Sendable {
           throw Stop()
         }
       }
-      try data.keep(answer: "{}", to: OperationContent(key: "op", operation: [:]), at: 1)
+      try data.keep(response: "{}", to: OperationContent(key: "op", operation: [:]), at: 1)
     }
     #expect(try await storage.read(one) { try $0.isDeleted(RecordName("Project", kept)) } == false)
     #expect(try await storage.read(one) { try $0.isDeleted(RecordName("Project", undone)) } == nil)
-    #expect(try await storage.write(one) { try $0.answer(to: "op")?.result } == "{}")
+    #expect(try await storage.write(one) { try $0.storedResponse(for: "op")?.result } == "{}")
   }
 
   private func refusals() async throws {
@@ -121,7 +119,7 @@ struct StorageConformance: Sendable {
       func refusal(_ fields: SyncObject) -> StorageRefusal? {
         do {
           let name = RecordName("Project", newUuid())
-          _ = try data.store(NewVersion(name: name, previous: nil, state: state(fields), createdAt: 1), at: 1)
+          _ = try data.store(name, over: nil, state(fields), createdAt: 1, at: 1)
           return nil
         } catch {
           return error as? StorageRefusal
@@ -142,7 +140,7 @@ struct StorageConformance: Sendable {
     try await storage.write(one) { data in
       let first = try project(name.entityUuid, in: data)
       let second = try data.store(
-        NewVersion(name: name, previous: first, state: state(["title": "Oak"], first), createdAt: 1), at: 3)
+        name, over: first, state(["title": "Oak"], first), createdAt: 1, at: 3)
       #expect(second.version == 2 && second.serverId == first.serverId && second.createdAt == first.createdAt)
       #expect(second.hasChanged("title", after: 1) && !second.hasChanged("title", after: 2))
       #expect(!second.hasChanged("status", after: 1))
@@ -200,13 +198,10 @@ struct StorageConformance: Sendable {
     let version = try await storage.write(one) { data in
       let project = try project(parent.entityUuid, in: data)
       _ = try data.store(
-        NewVersion(
-          name: child, previous: nil, state: state(["title": "Hall", "projectId": .text(parent.entityUuid)]),
-          createdAt: 1), at: 2)
+        child, over: nil, state(["title": "Hall", "projectId": .text(parent.entityUuid)]), createdAt: 1, at: 2)
       let deleted = try data.store(
-        NewVersion(
-          name: parent, previous: project,
-          state: project.state.applying(RecordPatch(isDeleted: true, updatedAt: 5_000)), createdAt: 1), at: 3)
+        parent, over: project, project.state.applying(RecordPatch(isDeleted: true, updatedAt: 5_000)), createdAt: 1,
+        at: 3)
       #expect(try data.cascade(from: deleted, at: 3) == 1)
       return try data.record(child)
     }
@@ -230,14 +225,12 @@ struct StorageConformance: Sendable {
       _ = try project(house.entityUuid, in: data)
       for (room, reading) in zip(rooms, readings) {
         _ = try data.store(
-          NewVersion(
-            name: room, previous: nil, state: state(["title": "Hall", "projectId": .text(house.entityUuid)]),
-            createdAt: 1), at: 2)
+          room, over: nil, state(["title": "Hall", "projectId": .text(house.entityUuid)]), createdAt: 1, at: 2)
         let fields: SyncObject = [
           "projectId": .text(house.entityUuid), "roomId": .text(room.entityUuid), "relativeHumidity": .integer(50),
           "temperature": .integer(70), "date": "2026-01-01T00:00:00.000Z",
         ]
-        _ = try data.store(NewVersion(name: reading, previous: nil, state: state(fields), createdAt: 1), at: 2)
+        _ = try data.store(reading, over: nil, state(fields), createdAt: 1, at: 2)
       }
     }
     @Sendable func mark(_ name: RecordName, isDeleted: Bool, at time: Int64, in data: any RecordWriting) throws
@@ -245,7 +238,7 @@ struct StorageConformance: Sendable {
     {
       let before = try #require(try data.record(name))
       let state = before.state.applying(RecordPatch(isDeleted: isDeleted, updatedAt: time))
-      return try data.store(NewVersion(name: name, previous: before, state: state, createdAt: 1), at: time)
+      return try data.store(name, over: before, state, createdAt: 1, at: time)
     }
     @Sendable func live(_ data: any RecordWriting) throws -> [Bool] {
       try (rooms + readings).map { try data.isDeleted($0) == false }
@@ -258,7 +251,7 @@ struct StorageConformance: Sendable {
       // An edit that comes late changes nothing about why it is deleted.
       let room = try #require(try data.record(rooms[0]))
       let edited = room.state.applying(RecordPatch(fields: ["title": "Attic"], updatedAt: 3))
-      _ = try data.store(NewVersion(name: rooms[0], previous: room, state: edited, createdAt: 1), at: 3)
+      _ = try data.store(rooms[0], over: room, edited, createdAt: 1, at: 3)
       let back = try mark(house, isDeleted: false, at: 4, in: data)
       #expect(try data.cascade(from: back, at: 4) > 0)
       #expect(try live(data) == [true, false, true, false])
@@ -280,11 +273,9 @@ struct StorageConformance: Sendable {
       let record = try project(gone.entityUuid, in: data)
       _ = try project(stays.entityUuid, in: data)
       _ = try data.store(
-        NewVersion(
-          name: gone, previous: record,
-          state: record.state.applying(RecordPatch(isDeleted: true, updatedAt: 1)), createdAt: 1), at: 3)
-      try data.keep(answer: "{}", to: OperationContent(key: "old", operation: [:]), at: 3)
-      try data.keep(answer: "{}", to: OperationContent(key: "new", operation: [:]), at: 30)
+        gone, over: record, record.state.applying(RecordPatch(isDeleted: true, updatedAt: 1)), createdAt: 1, at: 3)
+      try data.keep(response: "{}", to: OperationContent(key: "old", operation: [:]), at: 3)
+      try data.keep(response: "{}", to: OperationContent(key: "new", operation: [:]), at: 30)
       try data.keepTombstone(of: early, at: 3)
       try data.keepTombstone(of: late, at: 3)
       try data.keepTombstone(of: late, at: 30)
@@ -295,8 +286,8 @@ struct StorageConformance: Sendable {
     try await storage.write(one) { data in
       let states = [try data.isDeleted(gone), try data.isDeleted(stays)]
       #expect(states == [nil, false])
-      let answers = [try data.answer(to: "old")?.result, try data.answer(to: "new")?.result]
-      #expect(answers == [nil, "{}"])
+      let responses = [try data.storedResponse(for: "old")?.result, try data.storedResponse(for: "new")?.result]
+      #expect(responses == [nil, "{}"])
       let horizon = try data.horizon
       #expect(horizon == 3)
       let tombstones = [try data.hasTombstone(of: early), try data.hasTombstone(of: late)]

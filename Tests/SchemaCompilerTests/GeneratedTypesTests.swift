@@ -37,10 +37,10 @@ import Testing
     let folder = try SchemaFolder(["0001_readings.sql": Self.sql])
     let swift = try #require(try folder.compile()["0001_readings.swift"])
     #expect(
-      swift.part(from: "/// A reading of an instrument.", upTo: "/// Tells records apart") == """
+      swift.part(from: "/// A reading of an instrument.", upTo: "/// The identity of the record.") == """
         /// A reading of an instrument.
         public struct AirReading: KeyedRecord, SoftDeletable, Codable, Hashable, Identifiable {
-          /// 0 until the database has given one.
+          /// 0 until the database assigns a value.
           public var readingId: Int64
           /// The column `uuid`.
           public var uuid: UUID

@@ -22,7 +22,8 @@ import Testing
 
   @Test("A transaction statement in a schema file is refused") func transactionsDoNotBelongIntoAFile() throws {
     let found = try mistakes(["0001_rooms.sql": "BEGIN;\n" + table])
-    #expect(found.first?.hasPrefix("0001_rooms.sql:1:1: error: BEGIN does not belong") == true, "\(found)")
+    #expect(
+      found.first?.hasPrefix("0001_rooms.sql:1:1: error: BEGIN is not allowed in a schema file") == true, "\(found)")
   }
 
   @Test("Seed rows with dangling references are refused") func seedRowsThatReferToNothing() throws {
@@ -56,7 +57,8 @@ import Testing
   @Test(
     "A missing version, a repeated version and a malformed file name are reported",
     arguments: [
-      (["0001_a.sql", "0003_c.sql"], "version 2 is missing"), (["0001_a.sql", "0001_b.sql"], "version 1 stands twice"),
+      (["0001_a.sql", "0003_c.sql"], "version 2 is missing"),
+      (["0001_a.sql", "0001_b.sql"], "version 1 appears twice"),
       (["1_a.sql"], "the name is not NNNN_what_it_does.sql"), (["0001_A.sql"], "the name is not NNNN_what_it_does.sql"),
     ])
   func namesOfFiles(_ names: [String], _ message: String) throws {
@@ -106,7 +108,7 @@ import Testing
       "queries/rooms.sql": "-- name: byTitle :many\n-- no-scan\nSELECT * FROM room WHERE title = :title;\n",
     ])
     #expect(
-      found == ["queries/rooms.sql:3:1: error: byTitle reads the whole of room; add an index or take -- no-scan away"])
+      found == ["queries/rooms.sql:3:1: error: byTitle scans the whole table room; add an index or remove -- no-scan"])
   }
 
   @Test("A result column of unknown type is refused with a hint") func aTypeThatCannotBeMadeOut() throws {

@@ -172,7 +172,7 @@ import Testing
 
   @Test("A parse error does not contain values") func anErrorNamesNoValue() {
     let error = #expect(throws: SyncModelError.self) { try SyncValue(parsing: "{\"secret\":1,\"secret\":2}") }
-    #expect(error.map { "\($0)" } == "a name stands twice in one JSON object at byte 12")
+    #expect(error.map { "\($0)" } == "a name appears twice in one JSON object at byte 12")
   }
 
   @Test("A written value reads back as the same value") func whatIsWrittenReadsBackAsTheSame() throws {

@@ -17,7 +17,7 @@ import Testing
   /// The server is killed at any instruction: acknowledged operations are stored, and sending everything again has no
   /// further effect.
   @Test("A killed server keeps each acknowledged operation, and repeated operations have no further effect")
-  func killedServerKeepsWhatItAnswered() async throws {
+  func killedServerKeepsAcknowledgedOperations() async throws {
     let folder = try TemporaryFolder()
     let data = folder.path + "/data"
     let added = try await RunningServer.run(["user", "add", "ada", "--data", data, "--quiet"], in: folder)
@@ -29,14 +29,14 @@ import Testing
     var server = try RunningServer(
       ["serve", "--data", data, "--listen", "127.0.0.1:0", "--schema", "restoration", "--quiet"], in: folder)
     let client = TestClient(url: try await server.url(), token: token)
-    let answered = Locked<[SyncValue]>([])
+    let acknowledged = Locked<[SyncValue]>([])
     let pushing = Task {
       for batch in batches {
-        let answer = try await client.push(batch)
-        answered.withLock { $0 += answer.list("results") }
+        let response = try await client.push(batch)
+        acknowledged.withLock { $0 += response.list("results") }
       }
     }
-    while answered.withLock({ $0.count }) < 50 { try await Task.sleep(for: .milliseconds(5)) }
+    while acknowledged.withLock({ $0.count }) < 50 { try await Task.sleep(for: .milliseconds(5)) }
     server.signal(SIGKILL)
     #expect(try await server.end() == 128 + SIGKILL)
     #expect(await (try? pushing.value) == nil, "the push was cut off")
@@ -45,10 +45,10 @@ import Testing
       ["serve", "--data", data, "--listen", "127.0.0.1:0", "--schema", "restoration", "--quiet"], in: folder)
     let later = TestClient(url: try await server.url(), token: token)
     let kept = try await later.pull().changes.count
-    #expect(kept >= answered.withLock { $0.count } && kept < operations.count && kept % 5 == 0)
+    #expect(kept >= acknowledged.withLock { $0.count } && kept < operations.count && kept % 5 == 0)
     var again: [SyncValue] = []
     for batch in batches { again += try await later.push(batch).list("results") }
-    let before = answered.withLock { $0 }
+    let before = acknowledged.withLock { $0 }
     #expect(Array(again.prefix(before.count)) == before)
     #expect(again.allSatisfy { $0.word == "accepted" && $0["version"] == 1 })
     #expect(again.map { $0["serverId"] } == (1...600).map { .integer($0) })

@@ -68,8 +68,8 @@ import Testing
     for bad in [
       cursor, "x", "1.2.3.4", "1..0.0", try await client.pull().cursor.replacingOccurrences(of: ".1.", with: ".9."),
     ] {
-      let answer = try await client.get("/v1/changes?cursor=\(bad)")
-      #expect(answer.status == 410 && answer.text("type") == "urn:fieldvault:cursor-unknown", "\(bad)")
+      let response = try await client.get("/v1/changes?cursor=\(bad)")
+      #expect(response.status == 410 && response.text("type") == "urn:fieldvault:cursor-unknown", "\(bad)")
     }
   }
 
@@ -82,9 +82,9 @@ import Testing
         Operation.create("Room", newUuid(), ["title": "Hall", "projectId": .text(uuids[0])]),
         Operation.update("Project", uuids[0], ["title": "Mine"], version: 1),
       ]) == ["conflict parent_missing projectId", "rejected 404"])
-    let answer = try await other.request(
+    let response = try await other.request(
       "POST", "/v1/records", ["entityType": "Project", "uuids": [.text(uuids[0])]])
-    #expect(answer.list("changes").isEmpty && answer.list("missing") == [.text(uuids[0])])
+    #expect(response.list("changes").isEmpty && response.list("missing") == [.text(uuids[0])])
     // The same uuid and the same operation id in another account are others.
     #expect(try await other.results([Operation.create("Project", uuids[0], ["title": "Own"])]) == ["accepted"])
   }
@@ -123,7 +123,7 @@ import Testing
     #expect(try await client.get("/v1/digests/Project/zz").status == 422)
   }
 
-  @Test("A watch responds to a change at once and otherwise at its timeout") func watchAnswersAtOnce() async throws {
+  @Test("A watch responds to a change at once and otherwise at its timeout") func watchRespondsAtOnce() async throws {
     let cursor = try await client.pull().cursor
     let bob = try server.client("bob")
     async let watched = bob.get("/v1/watch?cursor=\(cursor)&timeout=30")

@@ -22,22 +22,22 @@ import Testing
   }
 
   private func record(_ type: String, _ uuid: String) async throws -> SyncValue {
-    let answer = try await client.request(
+    let response = try await client.request(
       "POST", "/v1/records", ["entityType": .text(type), "uuids": [.text(uuid)]])
-    return try #require(answer.list("changes").first)
+    return try #require(response.list("changes").first)
   }
 
   @Test("A batch of a parent, its child and an update is applied in order") func batchOfParentAndChildren() async throws
   {
     let room = newUuid()
-    let answer = try await client.push([
+    let response = try await client.push([
       Operation.create("Project", project, ["title": "Elm"]),
       Operation.create(
         "Room", room, ["title": "Hall", "projectId": .text(project), "squareFootage": .init(real: 12.5) ?? 0]),
       Operation.update("Room", room, ["title": "Kitchen"], base: ["title": "Hall"], version: 1),
     ])
-    #expect(answer.list("results").map(\.word) == ["accepted", "accepted", "accepted"])
-    #expect(answer.list("results").map { $0["version"] } == [1, 1, 2])
+    #expect(response.list("results").map(\.word) == ["accepted", "accepted", "accepted"])
+    #expect(response.list("results").map { $0["version"] } == [1, 1, 2])
     let read = try await record("Room", room)
     #expect(read["version"] == 2)
     #expect(read["fields"]?["title"] == "Kitchen" && read["fields"]?["projectId"] == .text(project))
@@ -92,11 +92,11 @@ import Testing
   @Test("An operation sent concurrently takes effect once") func sameOperationInParallelTakesEffectOnce() async throws {
     try await makeProject()
     let operation = Operation.update("Project", project, ["title": "Oak"], base: ["title": "Elm"], version: 1)
-    let answers = try await withThrowingTaskGroup(of: [SyncValue].self) { group in
+    let responses = try await withThrowingTaskGroup(of: [SyncValue].self) { group in
       for _ in 0..<8 { group.addTask { try await client.push([operation]).list("results") } }
       return try await group.reduce(into: []) { $0.append($1) }
     }
-    #expect(answers.allSatisfy { $0 == answers[0] })
+    #expect(responses.allSatisfy { $0 == responses[0] })
     #expect(try await record("Project", project)["version"] == 2)
   }
 
@@ -158,12 +158,12 @@ import Testing
         "Room", room, ["title": "Bob's"], base: ["title": "Hall"], version: 1, at: "2026-03-01T12:00:00.000Z")
     ])
     // Another field: both changes stay. The same field: the later edit wins.
-    let answer = try await client.push([
+    let response = try await client.push([
       Operation.update("Room", room, ["level": "2"], base: ["level": .null], version: 1),
       Operation.update(
         "Room", room, ["title": "Ada's"], base: ["title": "Hall"], version: 1, at: "2026-03-01T11:00:00.000Z"),
     ])
-    let results = answer.list("results")
+    let results = response.list("results")
     #expect(results.map(\.word) == ["merged", "merged"])
     #expect(results[0]["record"]?["fields"]?["title"] == "Bob's" && results[0]["record"]?["fields"]?["level"] == "2")
     #expect(results[1]["lost"] == [["field": "title", "side": "local", "value": "Ada's"]])
@@ -182,12 +182,12 @@ import Testing
     _ = try await client.push([
       Operation.update("Project", project, ["title": "Oak"], base: ["title": "Elm"], version: 1)
     ])
-    let answer = try await client.push([
+    let response = try await client.push([
       Operation.update("Project", project, ["title": "Ash"], base: ["title": "Elm"], version: 1)
     ])
-    #expect(answer.list("results").map(\.word) == ["conflict concurrent_edit title"])
-    #expect(answer.list("results").first?["record"]?["fields"]?["title"] == "Oak")
-    #expect(answer["cursor"] == nil)
+    #expect(response.list("results").map(\.word) == ["conflict concurrent_edit title"])
+    #expect(response.list("results").first?["record"]?["fields"]?["title"] == "Oak")
+    #expect(response["cursor"] == nil)
     #expect(
       try await client.results([Operation.update("Project", project, ["status": "archived"], version: 1)]) == ["merged"]
     )
@@ -213,9 +213,9 @@ import Testing
       Operation.create("Note", log, ["projectId": .text(project), "roomId": .text(room), "body": "wet"]),
     ])
     let before = try await client.pull().cursor
-    let answer = try await client.push([Operation.delete("Project", project, version: 1)], cursor: before)
-    #expect(answer.list("results").map(\.word) == ["accepted"])
-    #expect(answer["cursor"] == nil, "the device has to hear of the versions of what went along")
+    let response = try await client.push([Operation.delete("Project", project, version: 1)], cursor: before)
+    #expect(response.list("results").map(\.word) == ["accepted"])
+    #expect(response["cursor"] == nil, "the device has to hear of the versions of what went along")
     let changes = try await client.pull(after: before).changes
     #expect(changes.count == 3 && changes.allSatisfy { $0["isDeleted"] == true && $0["version"] == 2 })
     #expect(
@@ -310,8 +310,8 @@ import Testing
       object["schemaVersion"] = 99
       operation = .object(object)
     }
-    let answer = try await client.push([operation])
-    #expect(answer.status == 409 && answer.text("type") == "urn:fieldvault:schema-too-old")
+    let response = try await client.push([operation])
+    #expect(response.status == 409 && response.text("type") == "urn:fieldvault:schema-too-old")
   }
 
   @Test("A record of 5 MiB is accepted and returned") func recordOfFiveMegabytes() async throws {

@@ -12,8 +12,8 @@ package enum AttachmentInvariants {
         "SELECT count(*) FROM AttachmentContent AS content WHERE (\(full)) OR (\(thumbnail))", as: Int.self) ?? 0
     switch count {
     case 0: return []
-    case 1: return ["1 photo or file is not at the server, and not on its way there"]
-    default: return ["\(count) photos or files are not at the server, and not on their way there"]
+    case 1: return ["1 file is neither on the server nor queued for upload"]
+    default: return ["\(count) files are neither on the server nor queued for upload"]
     }
   }
 

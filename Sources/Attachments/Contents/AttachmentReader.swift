@@ -51,6 +51,6 @@ public final class AttachmentReader {
     }
     guard let digest, digest != found.finish() else { return }
     throw VaultError(
-      .damaged, "\(path) is whole and is not the content that the record names", remedy: .verifyAttachments)
+      .damaged, "\(path) is intact but has a different digest than the record", remedy: .verifyAttachments)
   }
 }

@@ -105,6 +105,6 @@ public struct AttachmentRecord: Sendable, Hashable {
       if let found { return (attachment, found) }
     }
     throw VaultError(
-      .noSuchRecord, "there is no attachment of this uuid", remedy: .showAttachments)
+      .noSuchRecord, "no attachment with this uuid", remedy: .showAttachments)
   }
 }

@@ -7,7 +7,7 @@ public enum LocationStripping: String, Sendable, Hashable, CaseIterable {
   case off = "false"
   /// Removes the location from pictures. A file whose location cannot be removed is stored unchanged, with a note.
   case on = "true"
-  /// As ``on``, but refuses a file whose location cannot be removed.
+  /// Like ``on``, but refuses a file whose location cannot be removed.
   case required = "require"
 }
 

@@ -25,7 +25,7 @@ package struct AttachmentTriggers {
       + arrivals
   }
 
-  /// Inserts the contents of records that were written while there were no triggers, and queues missing uploads.
+  /// Inserts the contents of records that were written without the triggers, and queues missing uploads.
   package func addMissing(on connection: WriteConnection) throws {
     for attachment in attachments {
       let sql = addContent(

@@ -89,7 +89,7 @@ package struct AttachmentVerifier {
       if reading {
         try content.verify(variant, in: layout)
       } else if let wanted = content.sealedBytes[variant], wanted != Int64(size) {
-        try add(.damaged, name, content, variant, "\(name) has \(size) bytes, and was written with \(wanted)", &result)
+        try add(.damaged, name, content, variant, "\(name) has \(size) bytes instead of \(wanted)", &result)
       }
     } catch let error as VaultError where [.damaged, .unreadable, .refused].contains(error.code) {
       try add(.damaged, name, content, variant, error.message, &result)
@@ -123,7 +123,7 @@ package struct AttachmentVerifier {
       result.problems.append(
         AttachmentProblem(
           kind: .otherKey, name: "\(record.entityType) \(record.uuid)", attachments: [record],
-          message: "\(record.entityType) \(record.uuid) has another key than the content that it names",
+          message: "\(record.entityType) \(record.uuid) has a different key than its content",
           serverHasIt: false))
     }
   }
@@ -133,7 +133,7 @@ package struct AttachmentVerifier {
     let orphans = try AttachmentSweep(layout: layout, database: database).orphans(among: files)
     for file in files {
       if file.content == nil {
-        result.problems.append(problem(.foreign, file, "\(file.name) is no file of an attachment"))
+        result.problems.append(problem(.foreign, file, "\(file.name) is not an attachment file"))
       } else if orphans.contains(file) {
         result.problems.append(problem(.orphan, file, "\(file.name) belongs to no record"))
       }

@@ -18,7 +18,7 @@ import VaultKeys
 package final class AttachmentLock: Sendable {
   private let descriptor: Int32
 
-  /// Takes a shared lock. Waits up to ten seconds for a sweep.
+  /// Acquires a shared lock. Waits up to ten seconds for a sweep.
   /// - Throws: ``VaultError`` with `busy`.
   package init(sharing layout: VaultLayout) throws {
     if !Files.exists(layout.attachments) { try Files.makeFolder(layout.attachments) }
@@ -32,13 +32,13 @@ package final class AttachmentLock: Sendable {
         throw FileError("lock", layout.attachments, Descriptor.Failure(number: reason))
       }
       guard attempt < 500 else {
-        throw VaultError(.busy, "another process removes files of this vault", hint: "try again in a moment")
+        throw VaultError(.busy, "another process is removing files of this vault", hint: "try again in a moment")
       }
       usleep(20_000)
     }
   }
 
-  /// Takes the exclusive lock. Returns `nil` when the lock is held or the folder cannot be opened.
+  /// Acquires the exclusive lock. Returns `nil` when the lock is held or the folder cannot be opened.
   package init?(ifFree layout: VaultLayout) {
     descriptor = cplatform_open(layout.attachments, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
     guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }

@@ -28,10 +28,10 @@ package struct AttachmentPlace {
     let owners = Set(entities.attachments.flatMap { $0.entity.table.foreignKeys.map(\.table) })
     let names = entities.all.filter { owners.contains($0.table.name) }.map(\.type)
     throw VaultError(
-      .refused, "a \(owner.type) has no attachments",
+      .refused, "\(owner.type) records cannot have attachments",
       hint: names.isEmpty
         ? "no table of this vault has contentUuid, contentKey and contentDigest"
-        : "those that have: \(names.joined(separator: ", "))")
+        : "entities with attachments: \(names.joined(separator: ", "))")
   }
 
   private init(_ attachment: AttachmentEntity, _ reference: Catalog.ForeignKey.Pair, _ owner: Entity) {

@@ -73,15 +73,15 @@ package final class AttachmentSource {
     guard bytesRead == byteCount, Self.isSame(status, beginning) else { throw changed }
     var named = stat()
     guard stat(path, &named) == 0 else {
-      throw VaultError(.unreadable, "\(path) was removed while it was read", hint: "nothing was taken in")
+      throw VaultError(.unreadable, "\(path) was removed while it was read", hint: "nothing was attached")
     }
     guard named.st_ino == status.st_ino, named.st_dev == status.st_dev else {
-      throw VaultError(.unreadable, "\(path) was replaced while it was read", hint: "nothing was taken in; try again")
+      throw VaultError(.unreadable, "\(path) was replaced while it was read", hint: "nothing was attached; try again")
     }
   }
 
   private var changed: VaultError {
-    VaultError(.unreadable, "\(path) was changed while it was read", hint: "nothing was taken in; try again")
+    VaultError(.unreadable, "\(path) was changed while it was read", hint: "nothing was attached; try again")
   }
 
   private static func isSame(_ left: stat, _ right: stat) -> Bool {

@@ -15,7 +15,7 @@ extension VaultLayout {
   package func attachmentFolder(of contentUuid: String) -> String { attachments + "/" + contentUuid.suffix(2) }
 
   /// Returns the path of a complete file.
-  /// - Parameter contentUuid: the value from a row of `AttachmentContent`, which is known to be a uuid and no path.
+  /// - Parameter contentUuid: the value from a row of `AttachmentContent`, which is a uuid and therefore not a path.
   package func attachmentFile(_ contentUuid: String, _ variant: AttachmentVariant) -> String {
     let path = attachmentFolder(of: contentUuid) + "/" + contentUuid
     return variant == .full ? path : path + Self.thumbnailSuffix

@@ -72,7 +72,7 @@ package struct ContentEncryption {
         return (try replace(useless) { try $0.append(pixels) }, look)
       }
     }
-    let reason = "the place where it was made, if the file says so, cannot be removed from \(look.mimeType)"
+    let reason = "the location cannot be removed from \(look.mimeType)"
     guard stripping != .required else {
       throw VaultError(
         .refused, reason, hint: "the setting strip-location is 'require'; 'true' stores the file with a note")

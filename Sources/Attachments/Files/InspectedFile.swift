@@ -38,8 +38,8 @@ package struct InspectedFile {
     (mimeType, width, height) = (stored.mimeType, stored.width, stored.height)
   }
 
-  /// Returns a capture time as UTC text. Without an offset in the file, the time is taken to be in this device's
-  /// time zone.
+  /// Returns a capture time as UTC text. Without an offset in the file, the time is assumed to be in the time zone of
+  /// this device.
   private static func text(_ time: CaptureTime) -> String {
     var seconds = time_t(time.localMilliseconds / 1000)
     var local = tm()

@@ -88,7 +88,7 @@ extension PreparedAttachment {
       """)
     try AttachmentContentRow.queueUploads(of: contentUuid, in: connection)
     guard let stored = try SealedContent.find(contentUuid, in: connection) else {
-      throw VaultError(.damaged, "a content that was just stored is not there", remedy: .checkVault)
+      throw VaultError(.damaged, "stored content is missing", remedy: .checkVault)
     }
     return stored
   }

@@ -80,7 +80,7 @@ package struct SealedContent {
     }
     guard let digest = digests[variant], digest != found else { return }
     throw VaultError(
-      .damaged, "\(path) is whole and is not the content that the record names",
+      .damaged, "\(path) is intact but has a different digest than the record",
       remedy: .findRecordsOfFile)
   }
 }

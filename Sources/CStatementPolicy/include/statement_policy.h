@@ -1,8 +1,8 @@
-// The rule for which actions a statement may take, in C, so that the library's authorizer and the one in the sqlcipher shell
-// (ShellGuard) share it. Everything that is not listed is refused.
+// The rule for the allowed actions of a statement. It is in C, so that the library's authorizer and the authorizer in
+// the sqlcipher shell (ShellGuard) share it. Actions that are not listed are refused.
 //
-// Reading and writing records and defining tables is allowed. A statement of a user does not reach outside of the database, does
-// not change its encryption or the settings of the connection, and does not change what belongs to a schema or to FieldVault.
+// Reading and writing records and defining tables is allowed. A statement of a user cannot access files outside the
+// database. It cannot change the encryption, the settings of the connection, or objects of a schema or of FieldVault.
 #ifndef FIELDVAULT_STATEMENT_POLICY_H
 #define FIELDVAULT_STATEMENT_POLICY_H
 
@@ -11,7 +11,7 @@
 // The prefix of the names of triggers and indexes that FieldVault derives from the tables.
 #define FIELDVAULT_DERIVED_PREFIX "fieldvault_"
 
-// Whose statement it is. Each value may do what the values before it may.
+// The author of a statement. Each value includes the rights of the values before it.
 typedef enum {
   fieldvault_by_caller,  // a statement of the command line, a named query, or a caller of the Swift API
   fieldvault_in_shell,  // typed into the sqlcipher shell, where the user controls transactions
@@ -19,7 +19,7 @@ typedef enum {
   fieldvault_by_library,  // a setting or a transaction of the library
 } fieldvault_authority;
 
-// Why an action is refused.
+// The reason why an action is refused.
 typedef enum {
   fieldvault_allowed,
   fieldvault_refused_action,
@@ -38,20 +38,20 @@ typedef enum {
   fieldvault_refused_registry,  // a row of a table that says what is synced and how
 } fieldvault_refusal;
 
-// Whether a table, view, index or trigger belongs to a schema.
+// Returns whether a table, view, index or trigger belongs to a schema.
 typedef int (*fieldvault_is_of_schema)(void *context, const char *name);
 
-// Decides about an action with its first two arguments, as SQLite gives them to an authorizer, and the innermost trigger or view
-// that takes it, NULL for the statement itself.
+// Decides about an action. Takes the first two arguments that SQLite passes to an authorizer, and the innermost trigger
+// or view that causes the action; NULL for the statement itself.
 fieldvault_refusal fieldvault_check(
     int action, const char *first, const char *second, const char *trigger, fieldvault_authority authority,
     fieldvault_is_of_schema is_of_schema, void *context);
 
-// Writes the message about a refused action into a buffer, and returns how to reach the same goal.
+// Writes the message about a refused action into a buffer, and returns the hint.
 const char *fieldvault_describe(
     fieldvault_refusal refusal, int action, const char *first, const char *second, char *message, size_t size);
 
-// Whether two names are the same to SQLite, which ignores the case of ASCII letters.
+// Returns whether two names are equal for SQLite, which ignores the case of ASCII letters.
 int fieldvault_same_name(const char *one, const char *other);
 
 #endif

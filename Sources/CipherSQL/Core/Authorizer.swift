@@ -4,8 +4,7 @@ import CStatementPolicy
 /// The authorizer of a connection, which SQLite calls before a statement is prepared. Allows the operations that the
 /// policy in `statement_policy.h` allows, and collects the tables that the statement reads and writes.
 ///
-/// SQLCipher runs its own pragmas while a statement is prepared. A refusal therefore comes before anything has
-/// happened.
+/// SQLCipher runs its own pragmas while a statement is prepared. A refusal therefore comes before any effect.
 @usableFromInline
 final class Authorizer {
   /// A refused action: its name and the way to reach the same goal.
@@ -20,8 +19,8 @@ final class Authorizer {
   private var authority = fieldvault_by_caller
   /// Whether the statement that was prepared last is a pragma.
   private(set) var isPragma = false
-  /// Whether the statement that was prepared last changes or drops a table, view, index or trigger, so that it matters whether
-  /// a schema has one of that name.
+  /// Whether the statement that was prepared last changes or drops a table, view, index or trigger, so that the names
+  /// of schema objects matter.
   private(set) var dependsOnSchemas = false
   /// The lower-case names of the objects of schemas; `nil` until a statement depends on them.
   var schemaObjects: Set<String>?
@@ -31,13 +30,13 @@ final class Authorizer {
   /// Whether the statement that is being prepared is limited to the rights of a caller.
   var isByCaller: Bool { authority == fieldvault_by_caller }
 
-  /// The authorizer lives as long as the connection that owns it, so the pointer handed to C stays valid.
+  /// Installs the authorizer. It exists as long as the connection that owns it, so the pointer in C stays valid.
   func install(on database: OpaquePointer) {
     sqlite3_set_authorizer(
       database,
       { context, action, first, second, _, trigger in
         guard let context else { return SQLITE_DENY }
-        return Unmanaged<Authorizer>.fromOpaque(context).takeUnretainedValue().answer(action, first, second, trigger)
+        return Unmanaged<Authorizer>.fromOpaque(context).takeUnretainedValue().decide(action, first, second, trigger)
       }, Unmanaged.passUnretained(self).toOpaque())
   }
 
@@ -59,7 +58,7 @@ final class Authorizer {
     try with(fieldvault_by_library, body)
   }
 
-  /// Runs a closure whose statements may change objects of schemas, as those of a schema file.
+  /// Runs a closure whose statements may change objects of schemas, like the statements of a schema file.
   func asMigration<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     try with(fieldvault_by_migration, body)
   }
@@ -73,7 +72,7 @@ final class Authorizer {
     return try body()
   }
 
-  /// The refusal behind SQLite's result, as an error; `nil` when the result has another cause.
+  /// Returns the refusal that caused SQLite's result, as an error; `nil` if the result has another cause.
   func refusalError(result: Int32, sql: String?) -> SQLError? {
     // A refused function is an ordinary error for SQLite.
     guard [SQLITE_AUTH, SQLITE_ERROR].contains(result & 0xff), let refusal else { return nil }
@@ -81,13 +80,13 @@ final class Authorizer {
     return SQLError(.notAllowed, refusal.message, hint: refusal.remedy, sqliteCode: result, sql: sql)
   }
 
-  /// The error for VACUUM.
+  /// Returns the error for VACUUM.
   static func vacuum(_ sql: String) -> SQLError {
     let refusal = describe(fieldvault_refused_attach, SQLITE_ATTACH, nil, nil)
     return SQLError(.notAllowed, refusal.message, hint: refusal.remedy, sql: sql)
   }
 
-  private func answer(
+  private func decide(
     _ action: Int32, _ first: UnsafePointer<CChar>?, _ second: UnsafePointer<CChar>?, _ trigger: UnsafePointer<CChar>?
   ) -> Int32 {
     let decision = fieldvault_check(
@@ -104,7 +103,8 @@ final class Authorizer {
     return SQLITE_OK
   }
 
-  /// Without the names, a name counts as one of a schema: the connection reads them and prepares the statement again.
+  /// Returns whether an object belongs to a schema. While the names are unknown, every name does: the connection reads
+  /// them and prepares the statement again.
   private func isOfSchema(_ name: UnsafePointer<CChar>) -> Bool {
     dependsOnSchemas = true
     guard let schemaObjects else { return true }
@@ -144,7 +144,7 @@ final class Authorizer {
 /// The tables and columns that a statement reads and writes, as SQLite's authorizer reports them at preparation.
 /// Tables and columns of triggers and views are included.
 struct AccessedRegion: Equatable {
-  /// Columns read, by table. A table with an empty set is read without any column, as `count(*)` does.
+  /// Columns read, by table. A table with an empty set is read without any column, such as by `count(*)`.
   var reads: [String: Set<String>] = [:]
   /// Columns updated, by table.
   var updates: [String: Set<String>] = [:]

@@ -6,11 +6,11 @@ import Platform
   import Foundation
 #endif
 
-/// How a database is opened.
+/// The settings with which a database is opened.
 public struct Configuration: Sendable {
   /// The page cache of each reading connection, in bytes. A page outside the cache is read and decrypted at each use,
-  /// so a cache that holds the working set matters most for speed. ``Connection/cacheUse()`` shows whether it does.
-  /// The default is a 64th of the machine's memory, at least 16 MiB and at most 64 MiB.
+  /// so speed depends mostly on a cache that holds the working set; see ``Connection/cacheUse()``. The default is a
+  /// 64th of the machine's memory, at least 16 MiB and at most 64 MiB.
   public var pageCacheBytes: Int = Configuration.defaultPageCacheBytes {
     didSet { writerPageCacheBytes = min(writerPageCacheBytes, pageCacheBytes) }
   }
@@ -24,15 +24,15 @@ public struct Configuration: Sendable {
   /// The number of concurrent readers, 1 to 64. Each connection opens when it is first needed.
   public var readerCount: Int = 4
 
-  /// How long a write waits for another process that writes before it fails with `busy`.
+  /// The time that a write waits for a write of another process before it fails with `busy`.
   public var busyTimeout: Duration = .seconds(10)
 
   /// The size in bytes from which a commit moves the write-ahead log into the database and restarts it. It waits a
   /// moment for readers that still need the log. Smaller checkpoints, which wait for no reader, run at every 4 MiB.
   public var walLimitBytes: Int = 32 << 20
 
-  /// The interval at which an observed database looks for commits of other processes; `nil` for never. Each look
-  /// costs a few microseconds, and nothing without observations.
+  /// The interval at which an observed database checks for commits of other processes; `nil` for never. Each check
+  /// costs a few microseconds. Without observations there is no check.
   public var otherProcessInterval: Duration? = .seconds(1)
 
   /// Opens without the ability to write; the file must exist.

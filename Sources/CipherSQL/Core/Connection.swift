@@ -3,16 +3,15 @@ import Dispatch
 import Platform
 import Synchronization
 
-/// One connection to a database, for reading. Received by the closures of `Database.read`; not to be kept
-/// beyond them.
+/// One connection to a database, for reading. The closures of `Database.read` receive it. It must not leave them.
 public class Connection {
   @usableFromInline let handle: OpaquePointer
   @usableFromInline final var literalStatements: [UnsafePointer<UInt8>: Statement] = [:]
   final var composedStatements = ComposedStatementCache(capacity: 256)
   @usableFromInline final let authorizer = Authorizer()
   final let pageCacheBytes: Int
-  /// The executor of asynchronous calls. A serial queue has a thread of its own. On a concurrent queue, long calls
-  /// could occupy every thread, and Swift's tasks could not cancel them.
+  /// The executor of asynchronous calls, a serial queue with a separate thread. On a concurrent queue, long calls could
+  /// occupy every thread, and Swift's tasks could not cancel them.
   final let queue = DispatchQueue(label: "fieldvault.connection")
   // Set while a call that can be cancelled runs.
   @usableFromInline final var cancellation: Cancellation?
@@ -35,7 +34,7 @@ public class Connection {
   /// - Parameters:
   ///   - path: the file; `nil` for a database in memory.
   ///   - key: the raw key; `nil` leaves the database unencrypted, which is allowed in memory only.
-  ///   - isToExist: `false` creates a missing file.
+  ///   - isToExist: if `false`, creates a missing file.
   init(path: String?, key: (any EncryptionKey)?, configuration: Configuration, isToExist: Bool = false) throws {
     try Library.initialise()
     var opened: OpaquePointer?
@@ -68,7 +67,7 @@ public class Connection {
 
   deinit { close() }
 
-  /// Closes the file. From then on nothing may use the connection.
+  /// Closes the file. The connection must not be used afterwards.
   final func close() {
     guard !isClosed else { return }
     isClosed = true
@@ -107,13 +106,13 @@ public class Connection {
     guard result == SQLITE_OK else { throw SQLError.last(handle, result: result) }
   }
 
-  /// Runs a pragma of the library itself, which callers may not run.
+  /// Runs a pragma that only the library may run.
   final func pragma(_ sql: String) throws(SQLError) {
     let result = authorizer.asLibrary { sqlite3_exec(handle, sql, nil, nil, nil) }
     guard result == SQLITE_OK else { throw SQLError.last(handle, result: result, sql: sql) }
   }
 
-  /// Runs a statement of the library itself and returns the first column of its first row.
+  /// Runs a statement that only the library may run. Returns the first column of its first row.
   final func pragmaText(_ sql: String) throws(SQLError) -> String? {
     try authorizer.asLibrary { () throws(SQLError) in try firstText(sql) }
   }
@@ -131,16 +130,16 @@ public class Connection {
     return sqlite3_column_text(statement, 0).map { String(cString: $0) }
   }
 
-  /// True while a transaction is open on this connection.
+  /// Whether a transaction is open on this connection.
   public final var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 }
 
 extension Duration {
-  /// Whole milliseconds.
+  /// The whole milliseconds of the duration.
   var milliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
 }
 
-/// The mark that a running call should stop, set from any thread and looked at between statements.
+/// The request to stop a running call. Any thread sets it; the call checks it between statements.
 @usableFromInline
 final class Cancellation: Sendable {
   @usableFromInline let isCancelled = Atomic<Bool>(false)
@@ -174,8 +173,8 @@ extension Connection {
       statement = cached
     } else {
       statement = try prepare(sql)
-      // A caller may compose the same text. A statement of a migration is not for callers, and whether they may run one that
-      // depends on the schemas changes with these.
+      // A caller may compose the same text. A statement of a migration is not for callers, and whether they may run one
+      // that depends on the schemas changes with these.
       if authorizer.isByCaller, !authorizer.dependsOnSchemas { composedStatements[sql] = statement }
     }
     return try use(statement, body)
@@ -218,7 +217,8 @@ extension Connection {
     return statement
   }
 
-  /// Prepares one statement. More than one in the text is refused: nothing can ride on a composed text.
+  /// Prepares one statement. Refuses a text with several statements, so that no statement can be appended to a composed
+  /// text.
   final func prepare(_ sql: String) throws(SQLError) -> Statement {
     var parsed = parse(sql)
     if authorizer.dependsOnSchemas {
@@ -232,7 +232,7 @@ extension Connection {
         ?? SQLError.last(handle, result: parsed.result, sql: sql)
     }
     guard let prepared = parsed.statement else {
-      throw SQLError(.invalidSQL, "there is no statement in the text", sql: sql)
+      throw SQLError(.invalidSQL, "the text contains no statement", sql: sql)
     }
     // A pragma of a caller only returns values, and SQLite counts some as writes.
     let statement = Statement(
@@ -241,7 +241,7 @@ extension Connection {
     let rest = parsed.end
     guard SQLText.isBlank(sql.utf8.dropFirst(rest)) else {
       throw SQLError(
-        .invalidSQL, "there is a second statement behind the first", hint: "run one statement at a time", sql: sql,
+        .invalidSQL, "the text contains more than one statement", hint: "run one statement at a time", sql: sql,
         offset: rest)
     }
     // SQLite asks the authorizer about VACUUM only when it runs, and first complains of the open transaction.

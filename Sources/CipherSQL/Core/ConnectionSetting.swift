@@ -1,4 +1,4 @@
-/// A setting of a connection that the library changes for one of its tasks. Statements of callers cannot change it
+/// A setting of a connection that the library changes for some tasks. Statements of callers cannot change it
 /// (`statement_policy.h`).
 package enum ConnectionSetting {
   /// Whether references are enforced.

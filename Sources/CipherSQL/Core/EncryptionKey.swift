@@ -1,15 +1,15 @@
 import CPlatform
 import Platform
 
-/// Something that can show the 32 bytes of a database key for the time of a call.
+/// A type that provides the 32 bytes of a database key during a call.
 ///
-/// The room that keeps keys in guarded memory conforms to it, so that no copy lives longer than the call.
+/// The module with keys in guarded memory conforms to it, so that no copy exists longer than the call.
 public protocol EncryptionKey: Sendable {
-  /// Shows the key.
+  /// Passes the key to a closure. The pointer is valid only during the closure.
   func withKeyBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result
 }
 
-/// A database key in ordinary memory, for tests, tools and databases that live in memory.
+/// A database key in ordinary memory, for tests, tools and databases in memory.
 public struct PlainKey: EncryptionKey {
   private let bytes: [UInt8]
 
@@ -19,7 +19,7 @@ public struct PlainKey: EncryptionKey {
     self.bytes = bytes
   }
 
-  /// A fresh random key.
+  /// Returns a fresh random key.
   public static func random() -> PlainKey { PlainKey(random: RandomSource.system.bytes(32)) }
 
   private init(random: [UInt8]) { bytes = random }
@@ -36,7 +36,7 @@ extension EncryptionKey {
   func withRawKeyText<Result>(_ body: (UnsafeMutableBufferPointer<UInt8>) throws -> Result) throws -> Result {
     try withKeyBytes { key in
       guard key.count == 32 else {
-        throw SQLError(.misuse, "a database key has 32 bytes, and this one has \(key.count)")
+        throw SQLError(.misuse, "a database key must have 32 bytes; this key has \(key.count)")
       }
       return try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 67) { text in
         defer { cplatform_wipe(text.baseAddress, text.count) }

@@ -2,7 +2,7 @@ import CSQLCipher
 
 /// The linked SQLCipher: checked and initialised once per process, before the first connection.
 enum Library {
-  /// The oldest version that is accepted.
+  /// The oldest accepted version.
   static let minimumVersion = (4, 5, 7)
 
   // Runs once; every connection looks at the result.
@@ -33,7 +33,7 @@ enum Library {
     let found = (parts.first ?? 0, parts.dropFirst().first ?? 0, parts.dropFirst(2).first ?? 0)
     guard found >= minimumVersion else {
       throw SQLError(
-        .unsuitableLibrary, "the linked SQLCipher is \(cipherVersion), and \(wanted) or later is needed",
+        .unsuitableLibrary, "the linked SQLCipher is \(cipherVersion), but \(wanted) or later is required",
         hint: "install a newer libsqlcipher (Debian 12 has one in bookworm-backports)")
     }
   }

@@ -1,7 +1,7 @@
 import CSQLCipher
 
-/// The current row of a statement, read by position. Valid until the statement moves on, which the compiler
-/// enforces by not letting a row be copied.
+/// The current row of a statement, read by position. It is valid until the next step of the statement. The compiler
+/// enforces this, because a row cannot be copied.
 public struct Row: ~Copyable {
   @usableFromInline let handle: OpaquePointer
 
@@ -12,19 +12,19 @@ public struct Row: ~Copyable {
   @inlinable
   public var count: Int32 { sqlite3_column_count(handle) }
 
-  /// True when the column, counted from 0, is NULL.
+  /// Returns whether a column, counted from 0, is NULL.
   @inlinable
   public func isNull(_ index: Int32) -> Bool { sqlite3_column_type(handle, index) == SQLITE_NULL }
 
-  /// The value of a column, counted from 0.
-  /// - Throws: ``SQLError`` with `typeMismatch`, naming the column, when it holds something else.
+  /// Returns the value of a column, counted from 0.
+  /// - Throws: ``SQLError`` with `typeMismatch`, naming the column, if its value has another type.
   @inlinable
   @inline(__always)
   public func decode<Value: SQLValue>(_ type: Value.Type = Value.self, at index: Int32) throws(SQLError) -> Value {
     try Value.decode(from: self, at: index)
   }
 
-  /// The bytes of a TEXT column as SQLite holds them, for the time of `body`.
+  /// Passes the bytes of a TEXT column to a closure without copying them.
   @inlinable
   public func withText<Result>(
     at index: Int32, _ body: (UnsafeBufferPointer<UInt8>) throws(SQLError) -> Result
@@ -58,9 +58,9 @@ public struct Row: ~Copyable {
       case SQLITE_BLOB: "BLOB"
       default: "NULL"
       }
-    let what = found == expected ? "another \(found) than the type allows" : found
+    let what = found == expected ? "\(found) out of range" : found
     return SQLError(
-      .typeMismatch, "column \(name) holds \(what), and \(expected) was expected",
+      .typeMismatch, "column \(name) contains \(what), but \(expected) was expected",
       hint: "the row was written past the schema's checks, or the Swift type does not fit the column",
       sql: sqlite3_sql(handle).map { String(cString: $0) })
   }

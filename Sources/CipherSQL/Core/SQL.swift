@@ -1,4 +1,4 @@
-/// SQL text with its values kept apart, so that no value can change the meaning of the text.
+/// SQL text with separate values, so that no value can change the meaning of the text.
 ///
 /// ```swift
 /// let name = "O'Hara"
@@ -16,17 +16,17 @@ public struct SQL: Sendable, Hashable, ExpressibleByStringInterpolation {
   /// Creates SQL text without values.
   public init(stringLiteral text: String) { (self.text, arguments) = (text, []) }
 
-  /// A piece of SQL from its parts.
+  /// Creates a piece of SQL from its parts.
   public init(raw text: String, arguments: [SQLArgument] = []) { (self.text, self.arguments) = (text, arguments) }
 
-  /// A piece of SQL from an interpolated literal, with its values bound.
+  /// Creates a piece of SQL from an interpolated literal, with its values bound.
   public init(stringInterpolation: StringInterpolation) { self = stringInterpolation.sql }
 
   /// Gathers the parts of an interpolated literal.
   public struct StringInterpolation: StringInterpolationProtocol, Sendable {
     var sql = SQL(raw: "")
 
-    /// Begins a literal; the counts only set memory aside.
+    /// Begins a literal. The counts only reserve memory.
     public init(literalCapacity: Int, interpolationCount: Int) {
       sql.text.reserveCapacity(literalCapacity + interpolationCount)
       sql.arguments.reserveCapacity(interpolationCount)
@@ -41,10 +41,10 @@ public struct SQL: Sendable, Hashable, ExpressibleByStringInterpolation {
       sql.arguments.append(value.sqlArgument)
     }
 
-    /// Puts another piece of SQL in, with its values.
+    /// Inserts another piece of SQL with its values.
     public mutating func appendInterpolation(_ other: SQL) { sql.append(other) }
 
-    /// Puts a name in, quoted.
+    /// Inserts a quoted name.
     public mutating func appendInterpolation(identifier name: String) { sql.text += SQL.quoted(name) }
 
     /// Binds each value of a list: `IN (\(list: ids))`.
@@ -61,20 +61,20 @@ public struct SQL: Sendable, Hashable, ExpressibleByStringInterpolation {
     public mutating func appendInterpolation(raw text: String) { sql.text += text }
   }
 
-  /// Adds another piece behind this one.
+  /// Appends another piece.
   public mutating func append(_ other: SQL) {
     text += other.text
     arguments += other.arguments
   }
 
-  /// One piece behind the other.
+  /// Returns the concatenation of two pieces.
   public static func + (left: SQL, right: SQL) -> SQL {
     var result = left
     result.append(right)
     return result
   }
 
-  /// A name as SQL writes it, in double quotes, with quotes in it doubled.
+  /// Returns a name in double quotes, with its quotes doubled.
   public static func quoted(_ name: String) -> String {
     // By scalars: a quote with a combining accent behind it is another Character, and still a quote for SQLite.
     var result: String.UnicodeScalarView = "\"".unicodeScalars
@@ -86,7 +86,7 @@ public struct SQL: Sendable, Hashable, ExpressibleByStringInterpolation {
     return String(result)
   }
 
-  /// The values of a list, each behind a comma.
+  /// Returns the concatenation of pieces with a separator between them.
   public static func joined(_ parts: [SQL], separator: String = ", ") -> SQL {
     var result = SQL(raw: "")
     for (index, part) in parts.enumerated() {
@@ -99,11 +99,11 @@ public struct SQL: Sendable, Hashable, ExpressibleByStringInterpolation {
 
 extension Statement {
   /// Binds all values of a piece of SQL.
-  /// - Throws: ``SQLError`` with `misuse` when their number is not that of the placeholders.
+  /// - Throws: ``SQLError`` with `misuse` if their number differs from the number of placeholders.
   public func bind(_ arguments: [SQLArgument]) throws(SQLError) {
     guard arguments.count == Int(parameterCount) else {
       throw SQLError(
-        .misuse, "the statement has \(parameterCount) parameters, and \(arguments.count) values were given", sql: sql)
+        .misuse, "the statement has \(parameterCount) parameters, but \(arguments.count) values were given", sql: sql)
     }
     for (index, argument) in arguments.enumerated() { try argument.bind(to: self, at: Int32(index + 1)) }
   }

@@ -6,18 +6,18 @@ import CSQLCipher
 public struct SQLError: Error, Sendable, CustomStringConvertible {
   /// A kind of failure. New kinds may be added; compare with `==` and have a default branch.
   public struct Code: RawRepresentable, Hashable, Sendable {
-    /// The word for the kind, such as `busy`.
+    /// The name of the kind, such as `busy`.
     public let rawValue: String
     /// Creates the kind with a name. Any name is accepted.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// Another connection or process holds the lock; the call may be repeated.
     public static let busy = Code(rawValue: "busy")
-    /// The file is no database under this key: a wrong key, a damaged first page or another kind of file.
+    /// The file is not a database under this key: a wrong key, a damaged first page or another kind of file.
     public static let notADatabase = Code(rawValue: "notADatabase")
     /// A page fails its integrity check.
     public static let damaged = Code(rawValue: "damaged")
-    /// No space left on the device.
+    /// The device or the quota is full.
     public static let diskFull = Code(rawValue: "diskFull")
     /// The operating system failed a read, write or sync.
     public static let inputOutput = Code(rawValue: "inputOutput")
@@ -27,21 +27,21 @@ public struct SQLError: Error, Sendable, CustomStringConvertible {
     public static let readOnly = Code(rawValue: "readOnly")
     /// A constraint of the schema refused the change; see ``SQLError/constraint``.
     public static let constraint = Code(rawValue: "constraint")
-    /// An action that no statement may take, such as ATTACH or a PRAGMA that changes a setting.
+    /// A forbidden action, such as ATTACH or a PRAGMA that changes a setting.
     public static let notAllowed = Code(rawValue: "notAllowed")
     /// A read or write of a database inside a read or write of the same database.
     public static let nestedAccess = Code(rawValue: "nestedAccess")
     /// The SQL is not valid for this schema.
     public static let invalidSQL = Code(rawValue: "invalidSQL")
-    /// A value has another type than the Swift type that was asked for.
+    /// A value does not have the requested Swift type.
     public static let typeMismatch = Code(rawValue: "typeMismatch")
     /// The call was interrupted or its task was cancelled.
     public static let interrupted = Code(rawValue: "interrupted")
-    /// A row that was asked for does not exist.
+    /// A requested row does not exist.
     public static let notFound = Code(rawValue: "notFound")
     /// The linked library is not SQLCipher, or is too old.
     public static let unsuitableLibrary = Code(rawValue: "unsuitableLibrary")
-    /// The interface was used in a way that it forbids.
+    /// An invalid use of the interface.
     public static let misuse = Code(rawValue: "misuse")
     /// A text or blob above SQLite's limit.
     public static let tooBig = Code(rawValue: "tooBig")
@@ -81,7 +81,7 @@ public struct SQLError: Error, Sendable, CustomStringConvertible {
   public var message: String { storage.message }
   /// The remedy, if it is known.
   public var hint: String? { storage.hint }
-  /// SQLite's extended result code; 0 when the error is not SQLite's.
+  /// SQLite's extended result code; 0 for an error that SQLite did not cause.
   public var sqliteCode: Int32 { storage.sqliteCode }
   /// Whether the content of the file could not be read. In this case only that file is affected, and not the whole
   /// disk.
@@ -89,12 +89,12 @@ public struct SQLError: Error, Sendable, CustomStringConvertible {
     // READ, SHORT_READ, DATA and CORRUPTFS, which C has as sums that Swift does not see.
     code == .inputOutput && [1, 2, 32, 33].contains(sqliteCode >> 8)
   }
-  /// The statement, with its placeholders, where one was involved.
+  /// The statement with its placeholders, if the error concerns a statement.
   public var sql: String? { storage.sql }
   /// The byte offset in `sql` of the mistake, if SQLite reports it.
   public var offset: Int? { storage.offset }
 
-  /// The message, with the hint behind it in parentheses.
+  /// The message, followed by the hint in parentheses.
   public var description: String {
     var text = message
     if let hint { text += " (\(hint))" }
@@ -103,7 +103,7 @@ public struct SQLError: Error, Sendable, CustomStringConvertible {
 }
 
 extension SQLError {
-  /// Translates the last failure of a connection.
+  /// Returns the last failure of a connection as an error.
   @usableFromInline
   @inline(never)
   static func last(_ database: OpaquePointer?, result: Int32, sql: String? = nil) -> SQLError {
@@ -130,7 +130,7 @@ extension SQLError {
     case SQLITE_IOERR:
       return (.inputOutput, "check the disk and the permissions of the folder")
     case SQLITE_CANTOPEN:
-      return (.cannotOpen, "check that the folder exists and can be written")
+      return (.cannotOpen, "check that the folder exists and is writable")
     case SQLITE_AUTH:
       return (.notAllowed, nil)
     case SQLITE_READONLY, SQLITE_PERM:
@@ -155,24 +155,24 @@ extension SQLError {
   }
 }
 
-/// Which rule of the schema refused a change.
+/// The rule of the schema that refused a change.
 public enum ConstraintViolation: Hashable, Sendable {
-  /// A CHECK; the text is its name or its expression as the schema writes it.
+  /// A CHECK; the text is its name, or its unchanged expression.
   case check(String)
-  /// A unique value exists already in the columns, given as `table.column`.
+  /// A unique value already exists in the columns, each as `table.column`.
   case unique([String])
   /// A value is missing; the column as `table.column`.
   case notNull(String)
-  /// A referenced row is missing, or a row that is still referenced was to be deleted.
+  /// A referenced row is missing, or the deleted row is still referenced.
   case foreignKey
   /// A value of another type than the column of a STRICT table allows; the column as `table.column`.
   case type(String)
-  /// Another rule, such as one that a trigger raises; with its message.
+  /// Another rule, such as the RAISE of a trigger, with its message.
   case other(String)
 }
 
 extension SQLError {
-  /// The rule that refused, when `code` is `.constraint`.
+  /// The rule that refused the change, if `code` is `.constraint`.
   public var constraint: ConstraintViolation? {
     guard code == .constraint else { return nil }
     let detail = message.firstRange(of: "constraint failed: ").map { String(message[$0.upperBound...]) } ?? message

@@ -1,6 +1,5 @@
-/// Looks at SQL text as SQLite's tokenizer would, as far as that is needed to tell statements, comments,
-/// strings and parameters apart. Source of the rules: https://sqlite.org/lang_comment.html and the tokenizer's
-/// behaviour on quotes.
+/// Splits SQL text like SQLite's tokenizer, as far as statements, comments, strings and parameters require it. Source
+/// of the rules: https://sqlite.org/lang_comment.html and the tokenizer's behaviour on quotes.
 public enum SQLText {
   /// The kind of a token.
   public enum Kind: Equatable, Sendable {
@@ -11,11 +10,11 @@ public enum SQLText {
   public struct Token: Sendable {
     /// The kind; `unfinished` for a string or quoted name without an end.
     public let kind: Kind
-    /// Its bytes in the text.
+    /// The range of its bytes in the text.
     public let range: Range<Int>
   }
 
-  /// Splits a text into all its tokens, comments and spaces included.
+  /// Splits a text into all its tokens, including comments and spaces.
   public static func tokens(of text: [UInt8]) -> [Token] {
     var tokens: [Token] = []
     var position = 0
@@ -27,7 +26,7 @@ public enum SQLText {
     return tokens
   }
 
-  /// True when there is nothing but spaces, comments and semicolons.
+  /// Returns whether a text has only spaces, comments and semicolons.
   public static func isBlank(_ text: some Sequence<UInt8>) -> Bool {
     let bytes = Array(text)
     return tokens(of: bytes).allSatisfy {
@@ -39,7 +38,7 @@ public enum SQLText {
     }
   }
 
-  /// The name inside quotes, with doubled quotes in it written once.
+  /// Returns the name inside quotes, with its doubled quotes undoubled.
   static func name(in quoted: ArraySlice<UInt8>) -> String {
     let inner = quoted.dropFirst().dropLast()
     guard let close = quoted.last, close != UInt8(ascii: "]") else { return String(decoding: inner, as: UTF8.self) }
@@ -52,8 +51,8 @@ public enum SQLText {
     return String(decoding: name, as: UTF8.self)
   }
 
-  /// The first word of a text behind spaces, comments and semicolons, in upper case, and where it begins; `nil` for a
-  /// blank text. A text that begins with a symbol or a number gives that.
+  /// Returns the first word of a text after spaces, comments and semicolons, in upper case, and its position; `nil` for
+  /// a blank text. The first word can be a symbol or a number.
   static func firstWord(of text: [UInt8], from start: Int = 0) -> (word: String, position: Int)? {
     var position = start
     while position < text.count {
@@ -133,8 +132,8 @@ public enum SQLText {
 }
 
 extension SQLText {
-  /// The words, names and symbols of each statement of a text, without spaces and comments. The body of a trigger is split at
-  /// its semicolons too.
+  /// Returns the words, names and symbols of each statement of a text, without spaces and comments. The body of a
+  /// trigger is split at its semicolons too.
   static func statements(of sql: String) -> [[String]] {
     let bytes = Array(sql.utf8)
     var statements: [[String]] = [[]]

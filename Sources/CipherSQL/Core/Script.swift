@@ -1,8 +1,8 @@
 import CSQLCipher
 
-/// A text of several statements, as a file holds them, run one by one.
+/// A text of several statements, such as a file, whose statements run one by one.
 struct Script {
-  /// One statement of the text and where it begins.
+  /// One statement of the text and its position.
   struct Part {
     /// Its first word in upper case, such as `CREATE`.
     let firstWord: String
@@ -10,7 +10,7 @@ struct Script {
     let line: Int
   }
 
-  /// A failure and the line of the text at which SQLite saw it.
+  /// A failure and the line of the text at which SQLite detected it.
   struct Failure: Error {
     let line: Int
     let error: SQLError
@@ -20,8 +20,9 @@ struct Script {
 
   init(_ text: String) { self.text = Array(text.utf8) }
 
-  /// Runs all statements. Rows that they return are not looked at.
-  /// - Parameter willRun: sees each statement before it is prepared and may refuse it by throwing an ``SQLError``.
+  /// Runs all statements. Ignores returned rows.
+  /// - Parameter willRun: receives each statement before it is prepared. It may refuse the statement by throwing an
+  ///   ``SQLError``.
   /// - Throws: ``Failure``
   func run(on connection: Connection, willRun: (Part) throws(SQLError) -> Void) throws(Failure) {
     var start = 0

@@ -2,17 +2,17 @@ import CSQLCipher
 
 /// A prepared statement of one connection.
 ///
-/// Statements come from the connection's cache and go back there; they are used inside the closure that
-/// received them and by one thread at a time, which the connection guarantees.
+/// The connection's cache owns the statements. A statement may be used only inside the closure that received it. The
+/// connection guarantees that one thread at a time uses it.
 public final class Statement {
   @usableFromInline let handle: OpaquePointer
   /// The tables and columns that the statement reads and writes, as SQLite's authorizer reported them when it was
   /// prepared.
   let accessed: AccessedRegion
   private let authorizer: Authorizer
-  /// Whether the statement is in use, so that a nested use of the same SQL gets a statement of its own.
+  /// Whether the statement is in use, so that a nested use of the same SQL gets another statement.
   @usableFromInline var isInUse = false
-  /// Marks the transaction in which its writes were last noted.
+  /// The transaction in which the writes of the statement were last noted.
   var notedInTransaction: UInt64 = 0
 
   init(handle: OpaquePointer, accessed: AccessedRegion, authorizer: Authorizer, isReadOnly: Bool) {
@@ -24,13 +24,13 @@ public final class Statement {
   /// The text of the statement, with its placeholders.
   public var sql: String { sqlite3_sql(handle).map { String(cString: $0) } ?? "" }
 
-  /// True when the statement cannot change the database.
+  /// Whether the statement cannot change the database.
   public let isReadOnly: Bool
 
   /// The number of placeholders.
   public var parameterCount: Int32 { sqlite3_bind_parameter_count(handle) }
 
-  /// The name of a placeholder with its first character (`:projectId`), or nil for `?`.
+  /// Returns the name of a placeholder with its first character (`:projectId`); `nil` for `?`.
   public func parameterName(at index: Int32) -> String? {
     sqlite3_bind_parameter_name(handle, index).map { String(cString: $0) }
   }
@@ -44,7 +44,7 @@ public final class Statement {
   /// The number of columns of a result row; 0 for a statement without result.
   public var columnCount: Int32 { sqlite3_column_count(handle) }
 
-  /// The name of a result column, counted from 0.
+  /// Returns the name of a result column, counted from 0.
   public func columnName(at index: Int32) -> String {
     sqlite3_column_name(handle, index).map { String(cString: $0) } ?? ""
   }
@@ -59,7 +59,7 @@ public final class Statement {
     throw failure(result)
   }
 
-  /// Runs a statement to its end; rows that it returns are not looked at.
+  /// Runs a statement to its end. Ignores returned rows.
   @inlinable
   public func run() throws(SQLError) {
     while try step() {}
@@ -72,7 +72,7 @@ public final class Statement {
     _ = sqlite3_reset(handle)
   }
 
-  /// Forgets the bound values.
+  /// Removes the bound values.
   public func clearBindings() { _ = sqlite3_clear_bindings(handle) }
 
   /// The current row.
@@ -94,7 +94,8 @@ public final class Statement {
 }
 
 extension Statement {
-  /// The table and column that a result column comes from; nil for an expression. Views are looked through.
+  /// Returns the table and column of a result column; `nil` for an expression. For a column of a view, returns the
+  /// underlying column.
   public func columnOrigin(at index: Int32) -> (table: String, column: String)? {
     guard let table = sqlite3_column_table_name(handle, index), let column = sqlite3_column_origin_name(handle, index)
     else { return nil }

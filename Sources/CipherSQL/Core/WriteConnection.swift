@@ -1,6 +1,6 @@
 import CSQLCipher
 
-/// The connection that writes. Received by the closures of `Database.write`, inside a transaction.
+/// The connection that writes. The closures of `Database.write` receive it, inside a transaction.
 public final class WriteConnection: Connection {
   @usableFromInline let changes = TransactionChanges()
   /// The length of the log, in bytes, at which the next waiting checkpoint is tried after one has failed.
@@ -8,7 +8,8 @@ public final class WriteConnection: Connection {
   let busyTimeoutMilliseconds: Int32
   // The result of `schemaFacts()` and the version of the schema that it belongs to.
   var knownFacts: (schemaVersion: String?, facts: SchemaFacts)?
-  /// SQLite's number for the content as this connection last saw it; only commits of other connections change it.
+  /// SQLite's version number of the content that this connection last read. Only commits of other connections change
+  /// it.
   var knownDataVersion: String?
   /// The word that `char()` without arguments returns on this connection.
   private let context = WriteContextValue()
@@ -55,7 +56,7 @@ public final class WriteConnection: Connection {
     changes.watchLog(of: handle)
   }
 
-  /// The rowid that the last INSERT gave.
+  /// The rowid of the last INSERT.
   @inlinable
   public var lastInsertedRowID: Int64 { sqlite3_last_insert_rowid(handle) }
 
@@ -69,7 +70,7 @@ public final class WriteConnection: Connection {
   public var totalChangeCount: Int { Int(sqlite3_total_changes64(handle)) }
 }
 
-/// The place from which SQLite reads the word of ``WriteConnection/withContext(_:_:)``.
+/// The memory from which SQLite reads the word of ``WriteConnection/withContext(_:_:)``.
 private final class WriteContextValue {
   let place: UnsafeMutablePointer<UnsafePointer<UInt8>?>
 
@@ -211,8 +212,8 @@ extension WriteConnection {
     }
   }
 
-  /// Inserts a record and puts the rowid that the database gave into it.
-  /// - Throws: ``SQLError`` with `constraint` when a rule of the schema refuses it.
+  /// Inserts a record and stores the assigned rowid in it.
+  /// - Throws: ``SQLError`` with `constraint` if a rule of the schema refuses it.
   @inlinable
   public func insert<R: InsertableRecord>(_ record: inout R) throws {
     try withStatement(R.insertSQL) { statement in
@@ -223,7 +224,7 @@ extension WriteConnection {
   }
 
   /// Inserts a record.
-  /// - Returns: the record with the rowid that the database gave.
+  /// - Returns: the record with the assigned rowid.
   @inlinable
   @discardableResult
   public func insert<R: InsertableRecord>(_ record: R) throws -> R {
@@ -244,8 +245,8 @@ extension WriteConnection {
     }
   }
 
-  /// Writes all columns of a record over the row of its key.
-  /// - Throws: ``SQLError`` with `notFound` when there is no such row, with `constraint` when a rule refuses it.
+  /// Writes all columns of a record to the row with its key.
+  /// - Throws: ``SQLError`` with `notFound` if no row has the key, with `constraint` if a rule refuses the change.
   @inlinable
   public func update<R: KeyedRecord>(_ record: R) throws {
     try withStatement(R.updateSQL) { statement in

@@ -1,12 +1,12 @@
 import CSQLCipher
 
-/// How the page cache of a connection has done since it was opened or last asked.
+/// The use of a connection's page cache since the connection was opened, or since the last query of it.
 public struct CacheUse: Sendable, Hashable {
-  /// Pages that were found in the cache.
+  /// The number of pages that were found in the cache.
   public let hits: Int
-  /// Pages that were read and decrypted.
+  /// The number of pages that were read and decrypted.
   public let misses: Int
-  /// Pages that had to be written out before their transaction was done, because the cache was full.
+  /// The number of pages that were written before the end of their transaction, because the cache was full.
   public let spills: Int
   /// The current use of the cache, in bytes.
   public let usedBytes: Int
@@ -16,23 +16,23 @@ public struct CacheUse: Sendable, Hashable {
   /// The size of the database, in bytes.
   public let databaseBytes: Int
 
-  /// The advice as text; `nil` while the working set fits, or little was read so far.
+  /// The advice as text; `nil` if the working set fits, or if few pages were read so far.
   ///
-  /// The rule: the cache is full, and more than one page in ten was read again. A page that is read once causes no
-  /// advice, however large the database is.
+  /// The rule: the cache is full, and more than one page in ten was read again. Pages that are read once cause no
+  /// advice, even for a large database.
   public var advice: String? {
     let isFull = usedBytes >= limitBytes / 10 * 9
     guard isFull, misses > limitBytes / 4096, misses * 10 > hits + misses else { return nil }
     let wanted = min(databaseBytes, limitBytes * 4)
     return """
-      the page cache of \(limitBytes >> 20) MiB does not hold what is worked with: \(misses * 100 / (hits + misses)) % of \
-      the pages were read and decrypted again; \(max(wanted >> 20, (limitBytes >> 20) + 1)) MiB would serve better
+      the page cache of \(limitBytes >> 20) MiB is smaller than the working set: \(misses * 100 / (hits + misses)) % \
+      of the pages were read and decrypted again; \(max(wanted >> 20, (limitBytes >> 20) + 1)) MiB would be better
       """
   }
 }
 
 extension Connection {
-  /// How the page cache of this connection has done so far.
+  /// Returns the use of this connection's page cache.
   public final func cacheUse() throws -> CacheUse {
     func status(_ operation: Int32) -> Int {
       var current: Int32 = 0

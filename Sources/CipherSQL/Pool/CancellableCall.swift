@@ -13,7 +13,7 @@ final class CancellableCall: Sendable {
   func cancel() { mark.isCancelled.store(true, ordering: .releasing) }
 
   /// Runs the call on a connection.
-  /// - Throws: `CancellationError` if it is cancelled before it begins; the errors of `body`.
+  /// - Throws: `CancellationError` if the call is cancelled before it begins; the errors of `body`.
   func run<Result>(on connection: Connection, _ body: () throws -> Result) throws -> Result {
     if isCancelled { throw CancellationError() }
     connection.cancellation = mark
@@ -35,7 +35,7 @@ final class CancellableCall: Sendable {
 }
 
 extension Connection {
-  /// Whether the call that runs is cancelled.
+  /// Whether the running call is cancelled.
   final var isCancelled: Bool { cancellation?.isCancelled.load(ordering: .relaxed) == true }
 
   /// Runs a closure that a cancellation must not interrupt.

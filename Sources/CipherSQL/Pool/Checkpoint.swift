@@ -1,14 +1,14 @@
 import CSQLCipher
 
 extension WriteConnection {
-  /// Moves the write-ahead log into the database when it has grown.
+  /// Moves the write-ahead log into the database if the log has grown.
   ///
   /// From 4 MiB on, each commit copies the pages that no reader needs, without waiting, as SQLite does. This alone
   /// cannot restart the log while readers overlap without a gap. So beyond the limit a commit waits up to a quarter
   /// of a second for the readers of old states. If one of them lasts longer, the next attempt follows when the log
   /// has grown by half.
   ///
-  /// The commit before it is in the log already, so no failure here may fail the commit: neither a cancellation nor a
+  /// The preceding commit is already in the log, so no failure here may fail the commit: neither a cancellation nor a
   /// full or failing disk. The log is read until a later commit can copy it. A disk that keeps failing fails the next
   /// write, and `checkpoint()` reports it.
   func checkpointIfDue(limit: Int) {
@@ -27,8 +27,8 @@ extension WriteConnection {
     }
   }
 
-  /// Copies the whole write-ahead log into the database and empties it. Waits for readers of old states as long as a
-  /// write waits for another process.
+  /// Copies the whole write-ahead log into the database and empties it. Waits for readers of old states up to the busy
+  /// timeout.
   /// - Returns: `false` if readers or writers of other connections prevented it, or the disk had no space.
   /// - Throws: ``SQLError`` if the disk fails.
   @discardableResult

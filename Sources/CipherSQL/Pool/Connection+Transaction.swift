@@ -17,8 +17,8 @@ extension Connection {
 
   /// Runs BEGIN, COMMIT and similar statements, which callers may not run.
   ///
-  /// A cancellation does not reach them: SQLite calls the handler once more when such a statement has taken effect,
-  /// and would report an open or committed transaction as interrupted.
+  /// A cancellation does not reach them: SQLite calls the handler again after such a statement has taken effect, and
+  /// would report an open or committed transaction as interrupted.
   final func control(_ sql: StaticString) throws {
     try uncancelled {
       try authorizer.asLibrary {
@@ -44,8 +44,8 @@ extension WriteConnection {
       let result = try body()
       guard isInTransaction else {
         throw SQLError(
-          .misuse, "the transaction was ended inside its own body",
-          hint: "throw an error to roll back, return to commit")
+          .misuse, "the body of the transaction ended the transaction",
+          hint: "throw an error to roll back; return to commit")
       }
       try checkCancellation()
       try control("COMMIT")
@@ -63,7 +63,7 @@ extension WriteConnection {
   @discardableResult
   public func savepoint<Result>(_ body: () throws -> Result) throws -> Result {
     guard isInTransaction else {
-      throw SQLError(.misuse, "the transaction is over", hint: "let the error before this one end it")
+      throw SQLError(.misuse, "the transaction is over", hint: "rethrow the error that rolled it back")
     }
     try control("SAVEPOINT fieldvault")
     do {

@@ -1,8 +1,8 @@
 import Dispatch
 import Platform
 
-/// Hands out connections, each to one user at a time, and to waiting users in the order of their arrival. With a
-/// capacity of one it is the lock of the writer.
+/// Hands out connections, each to one user at a time, and to waiting users in the order of their arrival. A pool with a
+/// capacity of one is the lock of the writer.
 ///
 /// - Threads: every function may be called from any thread. Only the user that acquired a connection accesses it,
 ///   between `acquire` and `release`.
@@ -13,7 +13,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
   /// the last use by one user and the first use by the next one. No user keeps the connection after `release`.
   struct Lease: @unchecked Sendable {
     let connection: Member
-    /// How many times the pool's connections had been replaced when this one was opened.
+    /// The number of times that the pool had replaced its connections when this one was opened.
     let epoch: Int
   }
 
@@ -22,7 +22,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
     case task(UInt64, @Sendable (Result<Lease, any Error>) -> Void)
   }
 
-  /// A blocked thread waits on it for its lease.
+  /// The ticket on which a blocked thread waits for its lease.
   private final class Ticket: Sendable {
     let semaphore = DispatchSemaphore(value: 0)
     let result = Locked<Result<Lease, any Error>?>(nil)
@@ -31,7 +31,8 @@ final class ConnectionPool<Member: Connection>: Sendable {
   private struct State: Sendable {
     var idle: [Lease] = []
     var opened = 0
-    /// The number of connections that have the file open: those of `opened`, and those that are being closed.
+    /// The number of connections that have the file open: the connections of `opened`, and connections that are being
+    /// closed.
     var unclosed = 0
     /// Threads that wait until no connection holds the file open.
     var closeWaiters: [DispatchSemaphore] = []
@@ -60,8 +61,8 @@ final class ConnectionPool<Member: Connection>: Sendable {
     case wait
   }
 
-  /// Runs a body on a connection, on this thread, which waits for its turn.
-  /// - Parameter access: `read` or `write`, for the message when the call is nested.
+  /// Waits for a connection and runs a body on it, on this thread.
+  /// - Parameter access: `read` or `write`, for the message about a nested call.
   func withConnection<Result>(for access: String, _ body: (Member) throws -> Result) throws -> Result {
     try nesting.refuseNesting(of: access)
     let lease = try acquire()
@@ -93,8 +94,8 @@ final class ConnectionPool<Member: Connection>: Sendable {
   /// Runs a closure on a connection, on that connection's queue. Blocks no thread while it waits. The wait ends at
   /// once if the task is cancelled.
   ///
-  /// The user that releases a connection starts the next closure itself. The waiting task need not run for that: it
-  /// may get no thread, if synchronous calls that wait behind it block all threads of tasks.
+  /// The user that releases a connection starts the next closure. The waiting task does not have to run for that: it
+  /// may not get a thread if waiting synchronous calls block all threads of tasks.
   func perform<Result: Sendable>(
     for access: String, _ body: @escaping @Sendable (Member) throws -> Result
   ) async throws -> Result {
@@ -137,7 +138,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
     }
   }
 
-  /// Calls `start` with a connection, now or when it is this task's turn.
+  /// Calls `start` with a connection, now or as soon as one is available for this task.
   private func begin(_ id: UInt64, _ start: @escaping @Sendable (Result<Lease, any Error>) -> Void) {
     let outcome: Result<Step, any Error> = state.withLock { state in
       // Asked under the lock: a cancellation either finds the waiter in the list or is seen here.
@@ -154,7 +155,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
     }
   }
 
-  /// A cancelled task leaves the line.
+  /// Removes a cancelled task from the queue.
   private func withdraw(_ id: UInt64) {
     let start: (@Sendable (Result<Lease, any Error>) -> Void)? = state.withLock { state in
       for (index, waiter) in state.waiters.enumerated() {
@@ -168,7 +169,8 @@ final class ConnectionPool<Member: Connection>: Sendable {
     start?(.failure(CancellationError()))
   }
 
-  /// Gives a connection back; the longest waiting user gets it, or a new one when it has been replaced meanwhile.
+  /// Returns a connection to the pool. The longest waiting user receives it, or a new connection if it was replaced
+  /// meanwhile.
   func release(_ lease: Lease) {
     let (waiter, isKept): (Waiter?, Bool) = state.withLock { state in
       let isKept = lease.epoch == state.epoch && !state.isClosed
@@ -183,7 +185,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
     hand(isKept ? .success(lease) : Result { try openOne() }, to: waiter)
   }
 
-  /// Closes idle connections that are not handed out any more.
+  /// Closes idle connections that are no longer handed out.
   private func discard(_ leases: [Lease]) {
     for lease in leases { lease.connection.close() }
     countClosed(leases.count)
@@ -230,7 +232,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
   }
 
   /// Blocks this thread until no connection of the pool holds the file open.
-  /// - Returns: false when that took too long.
+  /// - Returns: `false` after the timeout.
   func waitUntilClosed(until end: DispatchTime) -> Bool {
     let semaphore: DispatchSemaphore? = state.withLock { state in
       guard state.unclosed > 0 else { return nil }

@@ -27,7 +27,7 @@ extension Connection {
     return nil
   }
 
-  /// The tables with pages of their own, including those of full-text search and of SQLite.
+  /// Returns the tables with pages, including tables of full-text search and of SQLite.
   private func storedTables() throws -> [(name: String, hasRowID: Bool)] {
     try fetchRows(
       """
@@ -37,7 +37,7 @@ extension Connection {
     ).map { (name: $0, hasRowID: $1) }
   }
 
-  /// The number of the first row that is not the same on both sides.
+  /// Returns the number of the first row that differs.
   private func differs(
     _ query: String, _ other: Connection, _ rows: inout Int, _ progress: (Int) throws -> Void
   ) throws -> Int? {

@@ -3,9 +3,9 @@ extension Connection {
   public enum VerificationStep: Sendable {
     /// Authenticates every page of the copy.
     case pages
-    /// Checks how the pages hang together.
+    /// Checks the structure of the pages.
     case structure
-    /// Compares the rows; so many are done.
+    /// Compares the rows; the value is the number of compared rows.
     case rows(Int)
   }
 

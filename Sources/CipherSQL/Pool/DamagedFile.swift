@@ -15,7 +15,7 @@ extension Connection {
     return try Connection(path: path, key: key, configuration: configuration)
   }
 
-  /// Has to come before anything that looks at the tables.
+  /// Prepares the connection for a damaged file. Must be called before the tables are accessed.
   final func prepareForDamage() throws {
     // This setting makes SQLite use the definitions that it could read, and accept a file that is shorter than its
     // header says.
@@ -28,21 +28,21 @@ extension Connection {
 
 /// The progress of a copy of rows.
 public struct RowCopy: Sendable {
-  /// The rows that were written.
+  /// The number of written rows.
   public internal(set) var rows = 0
-  /// The rows that a rule of the target refused.
+  /// The number of rows that a rule of the target refused.
   public internal(set) var refused = 0
   /// The first column of the last row that could be read, if it is an integer.
   public internal(set) var last: Int64?
-  /// Why reading ended before the last row.
+  /// The reason why reading ended before the last row.
   public internal(set) var failure: SQLError?
 }
 
 extension Connection {
-  /// Writes the rows of a query into another database, value by value and byte by byte, until one cannot be read.
+  /// Writes the rows of a query into another database, value by value and byte by byte, until a row cannot be read.
   /// - Parameters:
   ///   - insert: has a parameter for each column of the query from `firstBound` on.
-  /// - Throws: ``SQLError`` when the target cannot be written.
+  /// - Throws: ``SQLError`` if the target cannot be written.
   public final func copyRows(
     of query: SQL, to target: WriteConnection, _ insert: String, firstBound: Int = 0
   ) throws -> RowCopy {
@@ -68,7 +68,7 @@ extension Connection {
     }
   }
 
-  /// Steps to the next row; nil when it cannot be read.
+  /// Steps to the next row. Returns `nil` if it cannot be read.
   private static func next(_ statement: Statement, _ copy: inout RowCopy) -> Bool? {
     do throws(SQLError) {
       return try statement.step()
@@ -97,7 +97,7 @@ extension Connection {
   }
 }
 
-/// Keeps a failure of the target apart from one of the source.
+/// A failure of the target, to distinguish it from a failure of the source.
 struct WriteFailure: Error {
   let error: SQLError
 }

@@ -5,9 +5,9 @@ import Synchronization
 
 /// An encrypted database: one connection that writes and a pool of connections that read.
 ///
-/// Reads run concurrently. Each sees the state of the last commit before it began, unchanged until it ends, whatever
-/// is written in the meantime. Writes run one after the other, each in one transaction. A process waits for a write
-/// of another process (``Configuration/busyTimeout``).
+/// Reads run concurrently. Each reads from one snapshot: the state of the last commit before its beginning. Writes run
+/// one after the other, each in one transaction. A process waits for a write of another process
+/// (``Configuration/busyTimeout``).
 ///
 /// ```swift
 /// let database = try Database(path: "/data/notes.db", key: key)
@@ -17,9 +17,9 @@ import Synchronization
 /// - After a crash, the effect of every `write` that returned exists. Writes in progress have no effect.
 /// - All functions may be called from any thread or task.
 public final class Database: Sendable {
-  /// The file, or nil for a database in memory.
+  /// The path of the file; `nil` for a database in memory.
   public var path: String? { place.withLock { $0 } }
-  /// How it was opened.
+  /// The configuration with which the database was opened.
   public let configuration: Configuration
   let writer: ConnectionPool<WriteConnection>
   let readers: ConnectionPool<Connection>?
@@ -31,7 +31,7 @@ public final class Database: Sendable {
   /// Opens or creates an encrypted database file.
   /// - Throws: ``SQLError``: `notADatabase` for a wrong key or another kind of file, `cannotOpen`,
   ///   `unsuitableLibrary`.
-  /// - Parameter holding: kept for as long as this value lives, such as a lock on the file.
+  /// - Parameter holding: an object that is retained as long as this value exists, such as a lock on the file.
   public convenience init(
     path: String, key: any EncryptionKey, configuration: Configuration = Configuration(),
     holding: (any Sendable)? = nil
@@ -39,7 +39,7 @@ public final class Database: Sendable {
     try self.init(path: path, anyKey: key, configuration: configuration, holding: holding)
   }
 
-  /// A database in memory, unencrypted and private to this value; reads and writes share one connection.
+  /// Creates a database in memory, unencrypted and private to this value. Reads and writes share one connection.
   public static func inMemory(configuration: Configuration = Configuration()) throws -> Database {
     try Database(path: nil, anyKey: nil, configuration: configuration, holding: nil)
   }
@@ -62,7 +62,7 @@ public final class Database: Sendable {
     _ = try writer.withConnection(for: "write") { try $0.pragmaText("SELECT count(*) FROM sqlite_schema") }
   }
 
-  /// How the connections to a file are opened.
+  /// The settings for opening connections to a file.
   private struct Connections: Sendable {
     let path: String?
     let key: (any EncryptionKey)?
@@ -83,12 +83,12 @@ public final class Database: Sendable {
 
   /// Continues with another file with the same content, such as a copy under another key.
   ///
-  /// The closure receives a connection of its own that reads from one snapshot. No process writes in the meantime;
-  /// reads continue. If the closure returns a place, later reads and writes use that file. Running reads finish on
-  /// the old one, whose name may be removed already. If it returns `nil` or throws, nothing changes.
-  /// - Throws: the errors of `body`; ``SQLError`` with `busy` if another process kept the lock too long, with
-  ///   `misuse` for a database in memory.
-  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  /// The closure receives a separate connection that reads from one snapshot. No process writes in the meantime; reads
+  /// continue. If the closure returns a path and key, later reads and writes use that file. Running reads finish on the
+  /// old file, whose name may already be removed. If it returns `nil` or throws, nothing changes.
+  /// - Throws: the errors of `body`; ``SQLError`` with `busy` if another process holds the lock too long, with `misuse`
+  ///   for a database in memory.
+  @available(*, noasync, message: "call this from a dedicated thread in asynchronous code")
   public func replaceFile(
     _ body: (Connection) throws -> (path: String, key: any EncryptionKey)?
   ) throws {
@@ -103,7 +103,7 @@ public final class Database: Sendable {
     }
   }
 
-  /// A separate connection for one scan of the whole file, which gains nothing from a large cache.
+  /// Opens a separate connection for one scan of the whole file, with a small cache.
   func streamingReader() throws -> Connection {
     guard let readers else { throw SQLError(.misuse, "a database in memory has no file") }
     let reader = try readers.openOwn()
@@ -111,10 +111,10 @@ public final class Database: Sendable {
     return reader
   }
 
-  /// Closes the connections. Calls under way finish; later ones are refused.
+  /// Closes the connections. Running calls finish; later calls are refused.
   ///
-  /// When no call is under way, the files are closed when this function returns: they can be copied, moved or removed.
-  /// - Parameter limit: how long this thread waits for the calls under way. Inside a read or a write of this database a
+  /// Without running calls, the files are closed when this function returns: they can be copied, moved or removed.
+  /// - Parameter limit: the time that this thread waits for running calls. Inside a read or a write of this database a
   ///   wait never succeeds.
   /// - Returns: whether the files are closed. A connection that a call still uses is closed when that call ends.
   @discardableResult
@@ -149,19 +149,19 @@ public final class Database: Sendable {
   // MARK: Writing
 
   /// Writes on the calling thread in one transaction. It commits when `body` returns, and rolls back if it throws.
-  /// - Throws: the errors of `body`; ``SQLError`` with `busy` if another process kept the lock too long, with
-  ///   `constraint` if a deferred rule fails at the commit, with `inputOutput` or `diskFull` if the disk fails. A
-  ///   commit that fails in this way is undone, unless the process ends before its next commit (see
-  ///   `flushFailedCommits()`). With `nestedAccess` within a read or write of this database.
+  /// - Throws: the errors of `body`; ``SQLError`` with `busy` if another process holds the lock too long, with
+  ///   `constraint` if a deferred rule fails at the commit, or with `inputOutput` or `diskFull`. A commit that fails
+  ///   because of the disk is undone, unless the process ends before its next commit (see `flushFailedCommits()`). With
+  ///   `nestedAccess` within a read or write of this database.
   @available(*, noasync, message: "use 'await' in asynchronous code")
   @discardableResult
   public func write<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
     try writer.withConnection(for: "write") { try self.transaction(on: $0, body) }
   }
 
-  /// Writes in one transaction without blocking the caller. Cancelling the task before the commit interrupts
-  /// the statement that runs and rolls back.
-  /// - Throws: as the synchronous form; `CancellationError` when the task was cancelled.
+  /// Writes in one transaction without blocking the caller. Cancelling the task before the commit interrupts the
+  /// running statement and rolls back.
+  /// - Throws: the errors of the synchronous form; `CancellationError` if the task was cancelled.
   @discardableResult
   public func write<Result: Sendable>(
     _ body: @escaping @Sendable (WriteConnection) throws -> Result
@@ -169,8 +169,8 @@ public final class Database: Sendable {
     try await writer.perform(for: "write") { try self.transaction(on: $0, body) }
   }
 
-  /// Runs a closure on the writing connection outside of a transaction, for statements that SQLite refuses within
-  /// one, such as a checkpoint.
+  /// Runs a closure on the writing connection outside a transaction, for statements that SQLite refuses within one,
+  /// such as a checkpoint.
   @available(*, noasync, message: "use 'await' in asynchronous code")
   @discardableResult
   public func withWriter<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
@@ -193,7 +193,7 @@ public final class Database: Sendable {
     return result
   }
 
-  /// Begins to note changes when there is an observer.
+  /// Begins to note changes if the database has an observer.
   private func beginWatching(_ connection: WriteConnection) -> Bool {
     let isWatching = hub.hasObservers
     connection.changes.begin(watching: isWatching, on: connection.handle)

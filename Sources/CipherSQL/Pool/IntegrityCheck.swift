@@ -2,22 +2,22 @@ import CSQLCipher
 
 /// A check of a database on the disk.
 public enum IntegrityCheck: Sendable, CaseIterable {
-  /// Every page of the file has the authentication code that belongs to it: finds each changed, swapped or zeroed
-  /// page. Looks at the file alone, so the write-ahead log has to be empty (``WriteConnection/checkpoint()``).
+  /// Checks the authentication code of every page of the file. Finds each changed, swapped or zeroed page. Reads only
+  /// the file, so the write-ahead log must be empty (``WriteConnection/checkpoint()``).
   case pages
-  /// The pages form tables and indexes, without comparing the two with each other.
+  /// Checks that the pages form tables and indexes. Does not compare tables with indexes.
   case structure
-  /// The same check, and a comparison of each index with its table. Takes several times as long.
+  /// Checks the structure, and compares each index with its table. Takes several times as long.
   case indexes
-  /// Every reference leads to a record.
+  /// Checks that every reference leads to a row.
   case references
 }
 
 extension Connection {
   /// Runs a check.
-  /// - Parameter limit: the most problems to return.
+  /// - Parameter limit: the greatest number of problems to return.
   /// - Returns: the problems in SQLite's words; empty if the check finds no problem.
-  /// - Throws: ``SQLError`` if the check itself cannot run, for damage with `damaged` or `notADatabase`.
+  /// - Throws: ``SQLError`` if the check cannot run; `damaged` or `notADatabase` for damage.
   public final func problems(found check: IntegrityCheck, limit: Int = 100) throws -> [String] {
     switch check {
     case .pages: return try lines("PRAGMA cipher_integrity_check", limit)
@@ -33,7 +33,7 @@ extension Connection {
     }
   }
 
-  /// The first column of the lines that a check prints. `ok` means no problem.
+  /// Returns the first column of the lines that a check prints. `ok` means no problem.
   private func lines(_ pragma: String, _ limit: Int) throws -> [String] {
     try authorizer.asLibrary { try linesOfLibrary(pragma, limit) }
   }

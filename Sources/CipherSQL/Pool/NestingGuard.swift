@@ -10,19 +10,19 @@ import Platform
 
 /// The threads that run a read or a write of one database.
 ///
-/// A nested call would wait for a connection while it holds one. Two threads that do so can wait for each other
-/// without end. So every nested call is refused, whether or not a connection is free.
+/// A nested call would wait for a connection while it already has one. Two such threads can deadlock. Every nested call
+/// is therefore refused, even if a connection is free.
 final class NestingGuard: Sendable {
   private let threads = Locked<[(thread: pthread_t, access: String)]>([])
 
-  /// Refuses a call on a thread that is inside a body already.
+  /// Refuses a call on a thread that is already inside a body.
   /// - Throws: ``SQLError`` with `nestedAccess`.
   func refuseNesting(of access: String) throws(SQLError) {
     let thread = pthread_self()
     let outer = threads.withLock { $0.first { pthread_equal($0.thread, thread) != 0 }?.access }
     guard let outer else { return }
     throw SQLError(
-      .nestedAccess, "a \(access) inside a \(outer) of the same database could wait forever",
+      .nestedAccess, "a \(access) inside a \(outer) of the same database could deadlock",
       hint: "use the connection that the closure of the \(outer) receives")
   }
 

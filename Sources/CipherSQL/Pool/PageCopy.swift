@@ -3,9 +3,9 @@ import CSQLCipher
 extension Connection {
   /// Copies the whole database, page by page, into a new file under another key.
   ///
-  /// The copy is of one moment: of the open transaction of this connection, or of a new one. It includes rowids,
-  /// `user_version`, statistics and full-text indexes. When the call returns, the copy is complete and closed, and
-  /// its content is on the disk. The caller makes its name durable.
+  /// The copy is a snapshot of the open transaction of this connection, or of a new one. It includes rowids,
+  /// `user_version`, statistics and full-text indexes. When the call returns, the copy is complete and closed, and its
+  /// content is on the disk. The caller makes its name durable.
   ///
   /// - Parameter progress: called with the number of copied pages and of all pages. It may throw to end the copy.
   /// - Throws: ``SQLError`` with `diskFull`, `cannotOpen`, `inputOutput` or `damaged`. The caller removes the

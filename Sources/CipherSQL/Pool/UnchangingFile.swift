@@ -9,15 +9,15 @@ import CSQLCipher
 #endif
 
 extension Database {
-  /// Runs a closure during which no process changes the bytes of the database file. They are the whole database as of
-  /// one moment. Writes continue in the write-ahead log.
+  /// Runs a closure during which no process changes the bytes of the database file. They are a snapshot of the whole
+  /// database. Writes continue in the write-ahead log.
   ///
-  /// A checkpoint first moves the log into the file. Then a read transaction is held that needs nothing of the log.
+  /// A checkpoint first moves the log into the file. Then a read transaction begins that does not need the log.
   /// Meanwhile no checkpoint may write to the file (https://sqlite.org/walformat.html, WAL_READ_LOCK(0)), so the log
   /// grows until the closure ends.
   /// - Parameter body: receives the path of the file and the number of valid bytes.
   /// - Throws: the errors of `body`; ``SQLError`` with `busy` if a long read keeps the log in use.
-  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  @available(*, noasync, message: "call this from a dedicated thread in asynchronous code")
   public func withUnchangingFile<Result>(_ body: (_ path: String, _ bytes: Int) throws -> Result) throws -> Result {
     // Another process may commit between the checkpoint and the read; ours cannot, because the writer is held.
     for _ in 0..<20 {
@@ -30,7 +30,8 @@ extension Database {
     throw Self.logInUse
   }
 
-  /// A connection with a read transaction that needs nothing of the log, and the path of its file; nil to try again.
+  /// Returns a connection with a read transaction that does not need the log, and the path of its file; `nil` to try
+  /// again.
   private func holdFile() throws -> (Connection, String)? {
     try withWriter { writer in
       let reader = try streamingReader()
@@ -43,7 +44,7 @@ extension Database {
   }
 
   private static let logInUse = SQLError(
-    .busy, "a read that lasts long keeps the write-ahead log in use", hint: "try again when it has ended")
+    .busy, "a long-running read keeps the write-ahead log in use", hint: "try again when the read has ended")
 
   private static func isEmpty(_ path: String) -> Bool {
     var status = stat()

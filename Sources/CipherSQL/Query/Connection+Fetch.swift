@@ -11,14 +11,14 @@ extension Connection {
     }
   }
 
-  /// All rows of a statement, the first column of each as a value.
+  /// Returns the first column of all rows of a statement.
   public final func fetch<Value: SQLValue>(_ sql: SQL, as type: Value.Type) throws -> [Value] {
     var values: [Value] = []
     try forEach(sql) { row in values.append(try row.decode(at: 0)) }
     return values
   }
 
-  /// The first column of the first row; nil when there is no row.
+  /// Returns the first column of the first row; `nil` without rows.
   public final func fetchOne<Value: SQLValue>(_ sql: SQL, as type: Value.Type) throws -> Value? {
     try withStatement(sql.text) { statement in
       try statement.bind(sql.arguments)
@@ -26,14 +26,14 @@ extension Connection {
     }
   }
 
-  /// Returns all rows of a statement whose columns are those of a record in the record's order.
+  /// Returns all rows of a statement as records. Its columns must be the columns of the record, in the same order.
   public final func fetch<R: Record>(_ sql: SQL, as type: R.Type) throws -> [R] {
     var records: [R] = []
     try forEach(sql) { row in records.append(try R(from: row, at: 0)) }
     return records
   }
 
-  /// All rows of a statement as tuples of typed values.
+  /// Returns all rows of a statement as tuples of typed values.
   public final func fetchRows<each Value: SQLValue>(
     _ sql: SQL, as types: repeat (each Value).Type
   ) throws -> [(repeat each Value)] {
@@ -58,7 +58,7 @@ extension Connection {
     }
   }
 
-  /// All rows of a statement with a literal text; the parameters are bound by `bind`.
+  /// Returns all rows of a statement with a literal text. `bind` binds the parameters.
   @inlinable
   public final func fetchAll<R: Record>(
     _ type: R.Type, _ sql: StaticString, bind: (Statement) throws -> Void
@@ -71,7 +71,7 @@ extension Connection {
     }
   }
 
-  /// The first row of a statement with a literal text, or nil; the parameters are bound by `bind`.
+  /// Returns the first row of a statement with a literal text, or `nil`. `bind` binds the parameters.
   @inlinable
   public final func fetchFirst<R: Record>(
     _ type: R.Type, _ sql: StaticString, bind: (Statement) throws -> Void

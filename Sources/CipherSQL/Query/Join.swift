@@ -7,8 +7,8 @@
 ///   .fetch(db)                                        // [(Log, Room)]
 /// ```
 ///
-/// Rows that are marked as deleted are left out of all tables until ``includingDeleted()``. A left join then has
-/// nil in place of a deleted row and keeps the row on its left.
+/// Rows that are marked as deleted are excluded from all tables without ``includingDeleted()``. A left join has `nil`
+/// in place of a deleted row and keeps the row on its left.
 public struct Join<First: JoinSide, Second: JoinSide>: Sendable {
   var parts: SelectParts
 
@@ -22,24 +22,24 @@ public struct Join<First: JoinSide, Second: JoinSide>: Sendable {
     return copy
   }
 
-  /// Keeps the rows that also meet a condition.
+  /// Keeps the rows that also fulfil a condition.
   public func `where`(_ condition: (First.Columns, Second.Columns) -> some SQLExpression<Bool>) -> Self {
     let columns = columns
     let node = condition(columns.0, columns.1).node
     return with { $0.filter = .and($0.filter, node) }
   }
 
-  /// Adds terms after the present ones.
+  /// Appends terms to the ordering.
   public func order(@SQLOrderingBuilder _ terms: (First.Columns, Second.Columns) -> [SQLOrdering]) -> Self {
     let columns = columns
     let terms = terms(columns.0, columns.1)
     return with { $0.orderings += terms }
   }
 
-  /// Keeps at most a number of rows, behind an offset.
+  /// Limits the number of rows, after an offset.
   public func limit(_ count: Int, offset: Int? = nil) -> Self { with { ($0.limit, $0.offset) = (count, offset) } }
 
-  /// Leaves out rows that are equal in all columns.
+  /// Removes duplicate rows.
   public func distinct() -> Self { with { $0.isDistinct = true } }
 
   /// Includes deleted rows.
@@ -107,7 +107,7 @@ extension Join {
     get throws(SQLError) { try parts.statement(.records(and: [])) }
   }
 
-  /// All rows, as tuples of records.
+  /// Returns all rows as tuples of records.
   /// - Throws: ``SQLError``: `typeMismatch` for a row that does not fit a type, `interrupted`.
   public func fetch(_ connection: Connection) throws -> [(First.Element, Second.Element)] {
     let second = Int32(parts.sources[0].shape.columnNames.count)

@@ -15,14 +15,14 @@ public struct Join3<First: JoinSide, Second: JoinSide, Third: JoinSide>: Sendabl
     return copy
   }
 
-  /// Keeps the rows that also meet a condition.
+  /// Keeps the rows that also fulfil a condition.
   public func `where`(_ condition: (First.Columns, Second.Columns, Third.Columns) -> some SQLExpression<Bool>) -> Self {
     let columns = columns
     let node = condition(columns.0, columns.1, columns.2).node
     return with { $0.filter = .and($0.filter, node) }
   }
 
-  /// Adds terms after the present ones.
+  /// Appends terms to the ordering.
   public func order(@SQLOrderingBuilder _ terms: (First.Columns, Second.Columns, Third.Columns) -> [SQLOrdering])
     -> Self
   {
@@ -31,10 +31,10 @@ public struct Join3<First: JoinSide, Second: JoinSide, Third: JoinSide>: Sendabl
     return with { $0.orderings += terms }
   }
 
-  /// Keeps at most a number of rows, behind an offset.
+  /// Limits the number of rows, after an offset.
   public func limit(_ count: Int, offset: Int? = nil) -> Self { with { ($0.limit, $0.offset) = (count, offset) } }
 
-  /// Leaves out rows that are equal in all columns.
+  /// Removes duplicate rows.
   public func distinct() -> Self { with { $0.isDistinct = true } }
 
   /// Includes deleted rows.
@@ -82,7 +82,7 @@ extension Join3 {
     get throws(SQLError) { try parts.statement(.records(and: [])) }
   }
 
-  /// All rows, as tuples of records.
+  /// Returns all rows as tuples of records.
   /// - Throws: ``SQLError``: `typeMismatch` for a row that does not fit a type, `interrupted`.
   public func fetch(_ connection: Connection) throws -> [(First.Element, Second.Element, Third.Element)] {
     let second = Int32(parts.sources[0].shape.columnNames.count)

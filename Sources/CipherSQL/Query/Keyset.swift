@@ -1,6 +1,6 @@
-/// The condition for the rows behind a given one in an ordering.
+/// The condition for the rows after a given row in an ordering.
 enum Keyset {
-  /// - Precondition: as many values as terms, at least one.
+  /// - Precondition: the number of values equals the number of terms, at least one.
   static func condition(_ terms: [SQLOrdering], behind values: [SQLArgument]) -> SQLNode {
     let isUniform = terms.allSatisfy { !$0.isNullable && $0.isDescending == terms[0].isDescending }
     if isUniform, terms.count > 1 {

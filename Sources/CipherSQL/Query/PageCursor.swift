@@ -4,8 +4,8 @@
   import Foundation
 #endif
 
-/// The place behind the last record of a page: opaque, to be kept, sent and given back to
-/// ``Query/page(_:size:after:)`` with the same ordering. It holds the values by which that record was ordered.
+/// The position after the last record of a page. It is opaque and can be stored, sent and passed to
+/// ``Query/page(_:size:after:)`` with the same ordering. It contains the values by which that record was ordered.
 public struct PageCursor: Hashable, Sendable {
   /// Identifies the ordering that the cursor was created with.
   let ordering: UInt64
@@ -58,11 +58,11 @@ extension PageCursor: LosslessStringConvertible {
 
 extension PageCursor: Codable {
   /// Reads the text form from a string.
-  /// - Throws: `DecodingError` when there is no single string, or it is no cursor.
+  /// - Throws: `DecodingError` if the value is not a single string or not a cursor.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     guard let cursor = PageCursor(try container.decode(String.self)) else {
-      throw DecodingError.dataCorruptedError(in: container, debugDescription: "this is no page cursor")
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: "invalid page cursor")
     }
     self = cursor
   }

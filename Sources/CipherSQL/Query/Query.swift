@@ -8,12 +8,12 @@
 /// ```
 ///
 /// A query is a value: each function returns a new one, and only functions such as `fetch` run it. Deleted rows
-/// (``SoftDeletable``) are left out until ``includingDeleted()``. A subquery may use columns of the outer query if it
+/// (``SoftDeletable``) are excluded without ``includingDeleted()``. A subquery may use columns of the outer query if it
 /// is created within a closure of the outer query.
 public struct Query<R: Record>: Sendable {
   var parts: SelectParts
 
-  /// All records.
+  /// Creates a query for all records.
   public init() { parts = SelectParts(RecordShape.of(R.self), qualifier: SelectParts.freshQualifier()) }
 
   var columns: R.Columns { R.Columns(qualifier: parts.sources[0].qualifier) }
@@ -24,13 +24,13 @@ public struct Query<R: Record>: Sendable {
     return copy
   }
 
-  /// Keeps the records that also meet a condition.
+  /// Keeps the records that also fulfil a condition.
   public func `where`(_ condition: (R.Columns) -> some SQLExpression<Bool>) -> Query {
     let node = condition(columns).node
     return with { $0.filter = .and($0.filter, node) }
   }
 
-  /// Adds terms after the present ones.
+  /// Appends terms to the ordering.
   public func order(@SQLOrderingBuilder _ terms: (R.Columns) -> [SQLOrdering]) -> Query {
     let terms = terms(columns)
     return with { $0.orderings += terms }
@@ -40,7 +40,7 @@ public struct Query<R: Record>: Sendable {
   /// rows that it skips.
   public func limit(_ count: Int, offset: Int? = nil) -> Query { with { ($0.limit, $0.offset) = (count, offset) } }
 
-  /// Leaves out rows that are equal in all columns.
+  /// Removes duplicate rows.
   public func distinct() -> Query { with { $0.isDistinct = true } }
 
   /// Includes deleted rows.
@@ -103,7 +103,7 @@ extension Query {
     get throws(SQLError) { try parts.statement(.records(and: [])) }
   }
 
-  /// All records.
+  /// Returns all records.
   /// - Throws: ``SQLError``: `typeMismatch` for a row that does not fit the type, `interrupted`.
   @inlinable
   public func fetch(_ connection: Connection) throws -> [R] {
@@ -136,7 +136,7 @@ extension Query {
     try connection.fetchOne(try parts.statement(.count), as: Int.self) ?? 0
   }
 
-  /// True when there is a record. Looks at one row at most.
+  /// Returns whether a record exists. Reads at most one row.
   public func exists(_ connection: Connection) throws -> Bool {
     var writer = SQLWriter()
     writer.write("SELECT ")
@@ -181,8 +181,8 @@ public struct RecordCursor<R: Record>: ~Copyable {
   @usableFromInline
   init(statement: Statement) { self.statement = statement }
 
-  /// The next record; nil behind the last.
-  /// - Throws: ``SQLError`` as ``Query/fetch(_:)``.
+  /// Returns the next record; `nil` after the last one.
+  /// - Throws: the errors of ``Query/fetch(_:)``.
   @inlinable
   public mutating func next() throws -> R? {
     // Stepping a statement after its last row would restart it.
@@ -240,14 +240,14 @@ public struct Page<R: Record>: Sendable {
 }
 
 extension Query where R: KeyedRecord {
-  /// One page of the result, found by the values of the last record before it and not by counting: a page deep
-  /// in the result costs as much as the first, and rows that come or go elsewhere do not shift it.
+  /// Returns one page of the result. The page is found by the values of the last record before it and not by counting.
+  /// A late page costs as much as the first, and rows that are inserted or deleted elsewhere do not shift it.
   ///
-  /// The primary key is added to the ordering in the direction of its last term, so that every record has one
-  /// place.
+  /// The primary key is added to the ordering in the direction of its last term, so that every record has a unique
+  /// position.
   /// - Parameters:
   ///   - size: at most this many records, at least 1.
-  ///   - cursor: ``Page/next`` of the page before; nil for the first.
+  ///   - cursor: ``Page/next`` of the previous page; `nil` for the first.
   /// - Throws: ``SQLError`` with `misuse` for a cursor of another ordering and for a query with a limit.
   public func page(_ connection: Connection, size: Int, after cursor: PageCursor? = nil) throws -> Page<R> {
     let (sql, ordering) = try pageStatement(size: size, after: cursor)
@@ -271,9 +271,9 @@ extension Query where R: KeyedRecord {
 
   func pageStatement(size: Int, after cursor: PageCursor?) throws(SQLError) -> (SQL, ordering: UInt64) {
     guard parts.isPlain else {
-      throw SQLError(.misuse, "a query with limit, distinct or group has no pages", hint: "give the size to page")
+      throw SQLError(.misuse, "a query with limit, distinct or group has no pages", hint: "pass the size to page")
     }
-    guard size > 0 else { throw SQLError(.misuse, "a page has at least one record") }
+    guard size > 0 else { throw SQLError(.misuse, "the page size must be at least 1") }
     let terms = try totalOrdering()
     let ordering = try signature(of: terms)
     var paged = parts
@@ -282,7 +282,7 @@ extension Query where R: KeyedRecord {
     if let cursor {
       guard cursor.ordering == ordering, cursor.values.count == terms.count else {
         throw SQLError(
-          .misuse, "this page cursor belongs to another ordering", hint: "begin again without a cursor")
+          .misuse, "the page cursor belongs to another ordering", hint: "start again without a cursor")
       }
       paged.filter = .and(paged.filter, Keyset.condition(terms, behind: cursor.values))
     }
@@ -291,7 +291,7 @@ extension Query where R: KeyedRecord {
     return (try writer.finish(), ordering)
   }
 
-  /// The terms of the query and the primary key behind them.
+  /// Returns the terms of the query, followed by the primary key.
   private func totalOrdering() throws(SQLError) -> [SQLOrdering] {
     let shape = parts.sources[0].shape
     guard !shape.keyColumns.isEmpty else { throw SQLError(.misuse, "\(shape.tableName) has no primary key") }
@@ -304,7 +304,7 @@ extension Query where R: KeyedRecord {
     return terms
   }
 
-  /// FNV-1a over the ordering as SQL, the same in every process.
+  /// Returns FNV-1a of the ordering as SQL, which is the same in every process.
   private func signature(of terms: [SQLOrdering]) throws(SQLError) -> UInt64 {
     var writer = SQLWriter()
     writer.write(name: parts.sources[0].shape.tableName)
@@ -374,7 +374,7 @@ extension Query where R: InsertableRecord {
     _ verb: StaticString, _ changes: (inout SQLWriter) -> Void
   ) throws(SQLError) -> SQL {
     guard parts.groups.isEmpty, parts.having == nil, !parts.isDistinct else {
-      throw SQLError(.misuse, "merged rows cannot be changed", hint: "leave out group and distinct")
+      throw SQLError(.misuse, "merged rows cannot be changed", hint: "omit group and distinct")
     }
     let source = parts.sources[0]
     var writer = SQLWriter()

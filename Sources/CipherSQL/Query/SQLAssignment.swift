@@ -5,15 +5,15 @@ public struct SQLAssignment<Owner: Record>: Sendable {
 }
 
 extension Column {
-  /// Puts a value into the column.
+  /// Assigns a value to the column.
   public func set(_ value: Value) -> SQLAssignment<Owner> { SQLAssignment(column: name, node: .value(value)) }
 
-  /// Puts the value of an expression into the column; it sees the row as it was.
+  /// Assigns the value of an expression to the column. The expression uses the values of the row before the update.
   public func set<Other: SQLExpression>(_ expression: Other) -> SQLAssignment<Owner> where Other.Value == Value {
     SQLAssignment(column: name, node: expression.node)
   }
 
-  /// Puts the value of an expression that is never NULL into a column that may be.
+  /// Assigns the value of an expression that is never NULL to a column that may be NULL.
   public func set<Other: SQLExpression>(_ expression: Other) -> SQLAssignment<Owner> where Value == Other.Value? {
     SQLAssignment(column: name, node: expression.node)
   }
@@ -23,13 +23,13 @@ extension Column {
 public protocol SQLColumn<Owner>: Sendable {
   /// The record that has the column.
   associatedtype Owner: Record
-  /// Its name in the table.
+  /// The name of the column in the table.
   var name: StaticString { get }
 }
 
 extension Column: SQLColumn {}
 
-/// Gathers assignments, one behind the other or in an array.
+/// Collects assignments, one per line or in an array.
 @resultBuilder
 public enum SQLAssignmentBuilder<Owner: Record> {
   /// Accepts one assignment.
@@ -44,8 +44,8 @@ public enum SQLAssignmentBuilder<Owner: Record> {
   ) -> [SQLAssignment<Owner>] { accumulated + next }
   /// Accepts the assignments of an `if` without `else`; no assignment if its condition is false.
   public static func buildOptional(_ some: [SQLAssignment<Owner>]?) -> [SQLAssignment<Owner>] { some ?? [] }
-  /// The assignments of the first branch of an `if` or `switch`.
+  /// Accepts the assignments of the first branch of an `if` or `switch`.
   public static func buildEither(first: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { first }
-  /// The assignments of the other branch of an `if` or `switch`.
+  /// Accepts the assignments of the other branch of an `if` or `switch`.
   public static func buildEither(second: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { second }
 }

@@ -1,11 +1,11 @@
 /// Membership in ranges, lists and subqueries.
 extension SQLExpression {
-  /// Within a range, its ends included; false for NULL.
+  /// Whether the value is within a range, including its ends; false for NULL.
   public func between(_ range: ClosedRange<Value.Bare>) -> SQLTerm<Bool> where Value.Bare: Comparable {
     SQLTerm(SQLNode(.between(node, .value(range.lowerBound), .value(range.upperBound))))
   }
 
-  /// Within a range without its upper end; false for NULL.
+  /// Whether the value is within a range without its upper end; false for NULL.
   public func between(_ range: Range<Value.Bare>) -> SQLTerm<Bool> where Value.Bare: Comparable {
     SQLTerm(
       .binary(
@@ -13,36 +13,36 @@ extension SQLExpression {
         .binary(node, " < ", .value(range.upperBound), .relation), .and))
   }
 
-  /// One of some values. No value is in the empty list.
+  /// Whether the value is in a list. No value is in the empty list.
   public func `in`(_ values: some Sequence<Value.Bare>) -> SQLTerm<Bool> {
     SQLTerm(.binary(node, " IN ", SQLNode(.list(values.map { .value($0) })), .equality))
   }
 
-  /// One of the values of a query with one column.
+  /// Whether the value is in the result of a query with one column.
   public func `in`<Other: SQLValue>(_ selection: ValueSelection<Other>) -> SQLTerm<Bool>
   where Other.Bare == Value.Bare {
     SQLTerm(.binary(node, " IN ", SQLNode(.select(selection.parts, .values([selection.node]))), .equality))
   }
 
-  /// Holds NULL.
+  /// Whether the value is NULL.
   public var isNull: SQLTerm<Bool> { SQLTerm(node.isNull) }
 
-  /// Holds a value.
+  /// Whether the value is not NULL.
   public var isNotNull: SQLTerm<Bool> { SQLTerm(node.isNotNull) }
 
-  /// The value, or another one in place of NULL.
+  /// The value, or another value in place of NULL.
   public static func ?? (left: Self, right: Value.Bare) -> SQLTerm<Value.Bare> {
     SQLTerm(.call("coalesce", left.node, .value(right)))
   }
 
-  /// The value, or that of another expression in place of NULL.
+  /// The value, or the value of another expression in place of NULL.
   public static func ?? <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Other.Value>
   where Other.Value.Bare == Value.Bare {
     SQLTerm(.call("coalesce", left.node, right.node))
   }
 
-  /// The value turned into another type by SQLite's rules; NULL stays NULL, so that a column that may be NULL is
-  /// turned into an Optional.
+  /// Converts the value to another type by SQLite's rules. NULL stays NULL, so a column that may be NULL becomes an
+  /// Optional.
   public func cast<Target: SQLCastTarget>(to type: Target.Type) -> SQLTerm<Target> {
     SQLTerm(SQLNode(.cast(node, Target.castName)))
   }
@@ -50,7 +50,7 @@ extension SQLExpression {
 
 /// A type that `CAST` can produce.
 public protocol SQLCastTarget: SQLValue {
-  /// Its name in SQL.
+  /// The name of the type in SQL.
   static var castName: StaticString { get }
 }
 

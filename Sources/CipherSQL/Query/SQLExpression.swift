@@ -16,15 +16,13 @@ public struct SQLTerm<Value: SQLValue>: SQLExpression {
 
   init(_ node: SQLNode) { self.node = node }
 
-  /// A value as an expression.
+  /// Creates an expression from a value.
   public init(_ value: Value) { node = .value(value) }
 
-  /// Creates an expression from SQL text. The type is not checked: a wrong one is a `typeMismatch` when a row is
-  /// read.
+  /// Creates an expression from SQL text. The type is not checked: a wrong type is a `typeMismatch` when a row is read.
   public init(sql: SQL) { node = SQLNode(.raw(sql)) }
 
-  /// A piece of SQL with expressions in it:
-  /// `SQLTerm<Bool>("\($0.title) GLOB \("*7")")`.
+  /// Creates an expression from SQL with interpolated expressions: `SQLTerm<Bool>("\($0.title) GLOB \("*7")")`.
   public init(_ template: SQLTemplate) { node = SQLNode(.template(template.parts)) }
 }
 
@@ -46,14 +44,14 @@ public struct SQLTemplate: ExpressibleByStringInterpolation, Sendable {
   /// Creates SQL text without expressions.
   public init(stringLiteral text: String) { parts = [SQLNode(.raw(SQL(raw: text)))] }
 
-  /// A piece of SQL from the parts of an interpolated literal.
+  /// Creates a piece of SQL from the parts of an interpolated literal.
   public init(stringInterpolation: StringInterpolation) { parts = stringInterpolation.parts }
 
   /// Gathers the parts of the literal.
   public struct StringInterpolation: StringInterpolationProtocol, Sendable {
     var parts: [SQLNode] = []
 
-    /// Begins a literal; the counts only set memory aside.
+    /// Begins a literal. The counts only reserve memory.
     public init(literalCapacity: Int, interpolationCount: Int) { parts.reserveCapacity(interpolationCount * 2 + 1) }
 
     /// Inserts the text of the literal.
@@ -61,7 +59,7 @@ public struct SQLTemplate: ExpressibleByStringInterpolation, Sendable {
       if !text.isEmpty { parts.append(SQLNode(.raw(SQL(raw: text)))) }
     }
 
-    /// Puts an expression in, with the right name of its table.
+    /// Inserts an expression with the right name of its table.
     public mutating func appendInterpolation(_ expression: some SQLExpression) { parts.append(expression.node) }
 
     /// Binds a value.
@@ -72,7 +70,7 @@ public struct SQLTemplate: ExpressibleByStringInterpolation, Sendable {
 /// The number of rows of a group.
 public func countAll() -> SQLTerm<Int> { SQLTerm(SQLNode(.word("count(*)"))) }
 
-/// Aggregates over the rows of a group. NULL is left out.
+/// Aggregates over the rows of a group. NULL is ignored.
 extension SQLExpression {
   /// The number of rows with a value; with `distinct`, the number of different values.
   public func count(distinct: Bool = false) -> SQLTerm<Int> {
@@ -87,12 +85,12 @@ extension SQLExpression {
 }
 
 extension SQLExpression where Value.Bare: SQLNumber {
-  /// The sum; nil when there is no value. A sum of integers beyond 64 bits is an error.
+  /// The sum; `nil` without values. A sum of integers beyond 64 bits is an error.
   public func sum(distinct: Bool = false) -> SQLTerm<Value.Bare?> {
     SQLTerm(.call("sum", node, isDistinct: distinct))
   }
 
-  /// The average; nil when there is no value.
+  /// The average; `nil` without values.
   public func average(distinct: Bool = false) -> SQLTerm<Double?> {
     SQLTerm(.call("avg", node, isDistinct: distinct))
   }
@@ -162,102 +160,102 @@ extension SQLExpression where Value.Bare: SQLNumber {
     SQLTerm(.binary(left.node, " * ", right.node, .multiplication))
   }
 
-  /// The quotient by a value; whole numbers without the rest, NULL for a division by zero.
+  /// The quotient by a value; without the remainder for integers, NULL for a division by zero.
   public static func / (left: Self, right: Value.Bare) -> SQLTerm<Value.Bare?> {
     SQLTerm(.binary(left.node, " / ", .value(right), .multiplication))
   }
 
-  /// The quotient by another expression; whole numbers without the rest, NULL for a division by zero.
+  /// The quotient by another expression; without the remainder for integers, NULL for a division by zero.
   public static func / <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Value.Bare?>
   where Other.Value.Bare == Value.Bare {
     SQLTerm(.binary(left.node, " / ", right.node, .multiplication))
   }
 
-  /// The number with the other sign.
+  /// The negated number.
   public static prefix func - (operand: Self) -> SQLTerm<Value> { SQLTerm(.call("-", operand.node)) }
 }
 
 /// Comparisons of expressions with values and with each other.
 ///
-/// They read as Swift does: `==` and `!=` take NULL for a value like any other, as nil is in Swift, so that
-/// `$0.note != "x"` keeps the rows without a note, and a comparison with nil is `IS NULL` or `IS NOT NULL`.
-/// The relations `<`, `<=`, `>` and `>=` are false for NULL on either side.
+/// They behave as in Swift: `==` and `!=` treat NULL as an ordinary value, like `nil`. Therefore `$0.note != "x"` keeps
+/// the rows without a note, and a comparison with `nil` is `IS NULL` or `IS NOT NULL`. The relations `<`, `<=`, `>` and
+/// `>=` are false for NULL on either side.
 extension SQLExpression {
-  /// Equal. For a column that may be NULL this is `IS`, which an index serves as `=`.
+  /// Whether both values are equal. For a column that may be NULL this is `IS`, which can use an index like `=`.
   public static func == (left: Self, right: Value.Bare) -> SQLTerm<Bool> {
     SQLTerm(equal(left.node, .value(right), isNullable: Value.isNullable))
   }
 
-  /// Equal, where nil is `IS NULL`.
+  /// Whether both values are equal; `nil` is `IS NULL`.
   @_disfavoredOverload
   public static func == (left: Self, right: Value.Bare?) -> SQLTerm<Bool> {
     guard let right else { return SQLTerm(left.node.isNull) }
     return left == right
   }
 
-  /// Equal to another expression; NULL is equal to NULL.
+  /// Whether both expressions are equal; NULL is equal to NULL.
   public static func == <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Bool>
   where Other.Value.Bare == Value.Bare {
     SQLTerm(equal(left.node, right.node, isNullable: Value.isNullable || Other.Value.isNullable))
   }
 
-  /// Not equal; true for NULL. Where the column may be NULL this is `IS NOT`.
+  /// Whether the values differ; true for NULL. For a column that may be NULL this is `IS NOT`.
   public static func != (left: Self, right: Value.Bare) -> SQLTerm<Bool> {
     SQLTerm(different(left.node, .value(right), isNullable: Value.isNullable))
   }
 
-  /// Not equal, where nil is `IS NOT NULL`.
+  /// Whether the values differ; `nil` is `IS NOT NULL`.
   @_disfavoredOverload
   public static func != (left: Self, right: Value.Bare?) -> SQLTerm<Bool> {
     guard let right else { return SQLTerm(left.node.isNotNull) }
     return left != right
   }
 
-  /// Different from another expression; NULL differs from every value and not from NULL.
+  /// Whether the expressions differ. NULL differs from every value, but not from NULL.
   public static func != <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Bool>
   where Other.Value.Bare == Value.Bare {
     SQLTerm(different(left.node, right.node, isNullable: Value.isNullable || Other.Value.isNullable))
   }
 
-  /// Less; false for NULL.
+  /// Whether the value is less; false for NULL.
   public static func < (left: Self, right: Value.Bare) -> SQLTerm<Bool> {
     SQLTerm(.binary(left.node, " < ", .value(right), .relation))
   }
 
-  /// Less than another expression; false for NULL.
+  /// Whether the value is less than another expression; false for NULL.
   public static func < <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Bool>
   where Other.Value.Bare == Value.Bare {
     SQLTerm(.binary(left.node, " < ", right.node, .relation))
   }
 
-  /// Less or equal; false for NULL.
+  /// Whether the value is less or equal; false for NULL.
   public static func <= (left: Self, right: Value.Bare) -> SQLTerm<Bool> {
     SQLTerm(.binary(left.node, " <= ", .value(right), .relation))
   }
 
-  /// Less or equal to another expression; false for NULL.
+  /// Whether the value is less than or equal to another expression; false for NULL.
   public static func <= <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Bool>
   where Other.Value.Bare == Value.Bare {
     SQLTerm(.binary(left.node, " <= ", right.node, .relation))
   }
 
-  /// Greater; false for NULL.
+  /// Whether the value is greater; false for NULL.
   public static func > (left: Self, right: Value.Bare) -> SQLTerm<Bool> {
     SQLTerm(.binary(left.node, " > ", .value(right), .relation))
   }
 
-  /// Greater than another expression; false for NULL.
+  /// Whether the value is greater than another expression; false for NULL.
   public static func > <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Bool>
   where Other.Value.Bare == Value.Bare {
     SQLTerm(.binary(left.node, " > ", right.node, .relation))
   }
 
-  /// Greater or equal; false for NULL.
+  /// Whether the value is greater or equal; false for NULL.
   public static func >= (left: Self, right: Value.Bare) -> SQLTerm<Bool> {
     SQLTerm(.binary(left.node, " >= ", .value(right), .relation))
   }
 
-  /// Greater or equal to another expression; false for NULL.
+  /// Whether the value is greater than or equal to another expression; false for NULL.
   public static func >= <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Bool>
   where Other.Value.Bare == Value.Bare {
     SQLTerm(.binary(left.node, " >= ", right.node, .relation))
@@ -274,50 +272,51 @@ private func different(_ left: SQLNode, _ right: SQLNode, isNullable: Bool) -> S
 
 /// Conditions.
 extension SQLExpression where Value == Bool {
-  /// Both conditions hold.
+  /// Whether both conditions hold.
   public static func && (left: Self, right: some SQLExpression<Bool>) -> SQLTerm<Bool> {
     SQLTerm(.binary(left.node, " AND ", right.node, .and))
   }
 
-  /// One of the conditions holds, or both.
+  /// Whether at least one of the conditions holds.
   public static func || (left: Self, right: some SQLExpression<Bool>) -> SQLTerm<Bool> {
     SQLTerm(.binary(left.node, " OR ", right.node, .or))
   }
 
-  /// The condition does not hold. A relation such as `<` with NULL is neither true nor false, so that its
-  /// negation does not hold either.
+  /// Whether the condition does not hold. A relation such as `<` with NULL is neither true nor false, so its negation
+  /// does not hold either.
   public static prefix func ! (operand: Self) -> SQLTerm<Bool> {
     SQLTerm(SQLNode(.prefix("NOT ", operand.node, .not)))
   }
 }
 
-/// True when a query has a row.
+/// Whether a query has a row.
 ///
 /// ```swift
 /// Project.where { project in exists(Room.where { $0.projectId == project.projectId }) }
 /// ```
 public func exists<R: Record>(_ query: Query<R>) -> SQLTerm<Bool> { SQLTerm(SQLNode(.exists(query.parts))) }
 
-/// The value of the first row of a query with one column; NULL when there is no row.
+/// Returns the value of the first row of a query with one column; NULL without rows.
 public func scalar<Value: SQLValue>(_ selection: ValueSelection<Value>) -> SQLTerm<Value.Bare?> {
   SQLTerm(SQLNode(.select(selection.parts, .values([selection.node]))))
 }
 
 /// Text.
 extension SQLExpression where Value.Bare == String {
-  /// Matches a pattern in which `%` means any text and `_` any character. ASCII letters match in either case.
+  /// Whether the text matches a pattern in which `%` means any text and `_` any character. ASCII letters match in
+  /// either case.
   /// - Parameter escape: a character that removes the meaning of a following `%` or `_`.
   public func like(_ pattern: String, escape: Character? = nil) -> SQLTerm<Bool> {
     SQLTerm(SQLNode(.like(node, .value(pattern), escape: escape.map { .value(String($0)) })))
   }
 
-  /// Contains a text, to the letter but for the case of ASCII letters.
+  /// Whether the value contains a text. Ignores the case of ASCII letters.
   public func contains(_ text: String) -> SQLTerm<Bool> { like("%" + likeEscaped(text) + "%", escape: "\\") }
 
-  /// Begins with a text, to the letter but for the case of ASCII letters.
+  /// Whether the value begins with a text. Ignores the case of ASCII letters.
   public func hasPrefix(_ text: String) -> SQLTerm<Bool> { like(likeEscaped(text) + "%", escape: "\\") }
 
-  /// Ends with a text, to the letter but for the case of ASCII letters.
+  /// Whether the value ends with a text. Ignores the case of ASCII letters.
   public func hasSuffix(_ text: String) -> SQLTerm<Bool> { like("%" + likeEscaped(text), escape: "\\") }
 
   /// The text with its ASCII letters in lower case.

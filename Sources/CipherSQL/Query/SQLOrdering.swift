@@ -12,7 +12,7 @@ public struct SQLOrdering: Sendable {
 
   /// NULL before all values. An index rarely gives this order for a descending term.
   public var nullsFirst: SQLOrdering { with(.first) }
-  /// NULL behind all values. An index rarely gives this order for an ascending term.
+  /// NULL after all values. An index rarely gives this order for an ascending term.
   public var nullsLast: SQLOrdering { with(.last) }
 
   private func with(_ nulls: NullPlace) -> SQLOrdering {
@@ -21,7 +21,7 @@ public struct SQLOrdering: Sendable {
     return copy
   }
 
-  /// SQLite orders NULL before all values.
+  /// Whether NULL comes first. SQLite orders NULL before all values.
   var putsNullsFirst: Bool {
     switch nulls {
     case .byDirection: !isDescending
@@ -32,9 +32,9 @@ public struct SQLOrdering: Sendable {
 }
 
 extension SQLExpression {
-  /// From the smallest on; NULL first.
+  /// Ascending order; NULL first.
   public var ascending: SQLOrdering { SQLOrdering(node: node, isDescending: false, isNullable: Value.isNullable) }
-  /// From the largest on; NULL last.
+  /// Descending order; NULL last.
   public var descending: SQLOrdering { SQLOrdering(node: node, isDescending: true, isNullable: Value.isNullable) }
 }
 
@@ -50,7 +50,7 @@ extension SQLWriter {
   }
 }
 
-/// Gathers the terms of an ordering, one behind the other or in an array.
+/// Collects the terms of an ordering, one per line or in an array.
 @resultBuilder
 public enum SQLOrderingBuilder {
   /// Accepts one term.
@@ -65,8 +65,8 @@ public enum SQLOrderingBuilder {
   }
   /// Accepts the terms of an `if` without `else`; no term if its condition is false.
   public static func buildOptional(_ orderings: [SQLOrdering]?) -> [SQLOrdering] { orderings ?? [] }
-  /// The terms of the first branch of an `if` or `switch`.
+  /// Accepts the terms of the first branch of an `if` or `switch`.
   public static func buildEither(first: [SQLOrdering]) -> [SQLOrdering] { first }
-  /// The terms of the other branch of an `if` or `switch`.
+  /// Accepts the terms of the other branch of an `if` or `switch`.
   public static func buildEither(second: [SQLOrdering]) -> [SQLOrdering] { second }
 }

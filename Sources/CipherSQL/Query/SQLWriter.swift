@@ -1,9 +1,9 @@
 import CSQLCipher
 
-/// Writes a composed statement as text and gathers its values in the order of their placeholders.
+/// Writes a composed statement as text and collects its values in the order of their placeholders.
 ///
-/// The tables of a statement are named `t0`, `t1` and so on in the order in which they are first mentioned, so
-/// that the same composition always gives the same text.
+/// The tables of a statement are named `t0`, `t1` and so on in the order of their first use. The same composition
+/// therefore always has the same text.
 struct SQLWriter {
   private var text: [UInt8] = []
   private(set) var arguments: [SQLArgument] = []
@@ -18,8 +18,8 @@ struct SQLWriter {
     arguments.reserveCapacity(8)
   }
 
-  /// The finished statement.
-  /// - Throws: ``SQLError`` with `misuse` when it was composed in a way that has no meaning.
+  /// Returns the finished statement.
+  /// - Throws: ``SQLError`` with `misuse` for an invalid composition.
   func finish() throws(SQLError) -> SQL {
     if let problem { throw problem }
     return SQL(raw: String(decoding: text, as: UTF8.self), arguments: arguments)
@@ -45,7 +45,7 @@ struct SQLWriter {
 
   mutating func write(qualifier: String) { Self.write(number: number(of: qualifier), to: &text) }
 
-  /// The number of a table in this statement.
+  /// Returns the number of a table in this statement.
   mutating func number(of qualifier: String) -> Int {
     if let index = qualifiers.firstIndex(of: qualifier) { return index }
     qualifiers.append(qualifier)
@@ -61,7 +61,7 @@ struct SQLWriter {
     }
   }
 
-  /// Writes a name of the schema; in quotes when it is a word of SQL or no plain word.
+  /// Writes a name of the schema, in quotes if it is a keyword or not a plain word.
   static func write(name: StaticString, to text: inout [UInt8]) {
     let bytes = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
     let isPlain =
@@ -79,7 +79,7 @@ struct SQLWriter {
 }
 
 extension SQLWriter {
-  /// Writes a node, in parentheses when it binds less strongly than its place asks for.
+  /// Writes a node, in parentheses if its precedence is lower than its context requires.
   mutating func write(_ node: SQLNode, atLeast precedence: SQLNode.Precedence) {
     guard node.precedence < precedence else { return write(node) }
     write("(")

@@ -12,7 +12,7 @@ struct SelectParts: Sendable {
 
   /// The expressions of a row.
   enum Result: Sendable {
-    /// All columns of all tables, then some expressions more.
+    /// All columns of all tables, followed by further expressions.
     case records(and: [SQLNode])
     case values([SQLNode])
     case count
@@ -33,10 +33,10 @@ struct SelectParts: Sendable {
     sources = [Source(shape: shape, qualifier: qualifier, join: nil)]
   }
 
-  /// Whether the rows are those of the tables, neither grouped nor limited.
+  /// Whether the rows are the rows of the tables, neither grouped nor limited.
   var isPlain: Bool { groups.isEmpty && having == nil && !isDistinct && limit == nil && offset == nil }
 
-  /// The same rows up to the first one. The offset stays, and so does a limit of 0.
+  /// Returns the query for only the first row. The offset stays, and so does a limit of 0.
   func firstOnly() -> SelectParts {
     var copy = self
     copy.limit = limit == 0 ? 0 : 1
@@ -45,12 +45,12 @@ struct SelectParts: Sendable {
 
   private static let counter = Atomic<Int>(0)
 
-  /// A name for a table that no other query uses.
+  /// Returns a name for a table that no other query uses.
   static func freshQualifier() -> String {
     String(counter.wrappingAdd(1, ordering: .relaxed).newValue, radix: 36)
   }
 
-  /// The condition that leaves out deleted rows; `nil` if none is needed.
+  /// Returns the condition that excludes deleted rows; `nil` if it is not needed.
   func deletedCondition(of source: Source) -> SQLNode? {
     guard source.shape.isSoftDeletable, !includesDeleted else { return nil }
     return .binary(
@@ -82,8 +82,8 @@ extension SQLWriter {
     for source in parts.sources {
       if scope.contains(source.qualifier) {
         problem = SQLError(
-          .misuse, "a query stands inside itself, so that nothing tells its inner columns from its outer ones",
-          hint: "begin the inner query anew")
+          .misuse, "a query contains itself, so its inner and outer columns are ambiguous",
+          hint: "create a new query for the inner one")
       }
       scope.append(source.qualifier)
     }

@@ -17,21 +17,21 @@ public struct Selection<each Value: SQLValue>: Sendable {
     get throws(SQLError) { try parts.statement(.values(nodes)) }
   }
 
-  /// Leaves out rows that are equal to another one.
+  /// Removes duplicate rows.
   public func distinct() -> Self {
     var copy = self
     copy.parts.isDistinct = true
     return copy
   }
 
-  /// Keeps at most a number of rows, behind an offset.
+  /// Limits the number of rows, after an offset.
   public func limit(_ count: Int, offset: Int? = nil) -> Self {
     var copy = self
     (copy.parts.limit, copy.parts.offset) = (count, offset)
     return copy
   }
 
-  /// All rows.
+  /// Returns all rows.
   /// - Throws: ``SQLError``: `typeMismatch` for a value that does not fit its type, `interrupted`.
   public func fetch(_ connection: Connection) throws -> [(repeat each Value)] {
     try connection.fetchRows(try sql, as: repeat (each Value).self)

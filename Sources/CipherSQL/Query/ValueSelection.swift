@@ -15,25 +15,25 @@ public struct ValueSelection<Value: SQLValue>: Sendable {
     get throws(SQLError) { try parts.statement(.values([node])) }
   }
 
-  /// Leaves out values that were there already.
+  /// Removes duplicate values.
   public func distinct() -> ValueSelection {
     var copy = self
     copy.parts.isDistinct = true
     return copy
   }
 
-  /// Keeps at most a number of values, behind an offset.
+  /// Limits the number of values, after an offset.
   public func limit(_ count: Int, offset: Int? = nil) -> ValueSelection {
     var copy = self
     (copy.parts.limit, copy.parts.offset) = (count, offset)
     return copy
   }
 
-  /// All values.
+  /// Returns all values.
   /// - Throws: ``SQLError``: `typeMismatch` for a value that does not fit its type, `interrupted`.
   public func fetch(_ connection: Connection) throws -> [Value] { try connection.fetch(try sql, as: Value.self) }
 
-  /// The first value behind the offset; nil when there is no row.
+  /// Returns the first value after the offset; `nil` without rows.
   public func fetchFirst(_ connection: Connection) throws -> Value? {
     var first = self
     first.parts = parts.firstOnly()

@@ -47,7 +47,7 @@ final class DataVersionMonitor: Sendable {
 }
 
 extension Database {
-  /// Registers an observer and looks for commits of other processes from now on.
+  /// Registers an observer and starts checking for commits of other processes.
   func addObserver(_ observer: @escaping @Sendable (ChangedRegion?, Set<String>) -> Void) -> UInt64 {
     let id = hub.add(observer)
     otherProcesses.begin(every: path == nil ? nil : configuration.otherProcessInterval) { [weak self] in
@@ -61,8 +61,8 @@ extension Database {
     otherProcesses.end()
   }
 
-  /// Tells observers that anything may have changed when another process has committed. Does nothing while this process
-  /// writes; the next call finds the commit then.
+  /// Notifies observers that any table may have changed if another process has committed. Does nothing while this
+  /// process writes; the next call then finds the commit.
   func publishCommitsOfOtherProcesses() {
     writer.withIdleConnection { connection in
       do {

@@ -6,7 +6,7 @@ import CSQLCipher
   import Foundation
 #endif
 
-/// A JSON document in a column. Its text is kept unchanged.
+/// A JSON document in a column. Its text is stored unchanged.
 public struct JSONText: Hashable, Sendable, CustomStringConvertible {
   /// The document.
   public let text: String
@@ -23,12 +23,12 @@ public struct JSONText: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Reads the document as a Swift value.
-  /// - Throws: `DecodingError` when it does not have the shape of the type.
+  /// - Throws: `DecodingError` if the document does not match the type.
   public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
     try JSONDecoder().decode(type, from: Data(text.utf8))
   }
 
-  /// The document, as ``text`` has it.
+  /// The text of the document.
   public var description: String { text }
 }
 
@@ -41,8 +41,7 @@ extension JSONText: SQLValue {
   }
 
   /// Binds the document as TEXT to a placeholder, counted from 1.
-  /// - Throws: ``SQLError`` with `tooBig` above SQLite's limit, with `misuse` when the statement has no such
-  ///   placeholder.
+  /// - Throws: ``SQLError`` with `tooBig` above SQLite's limit, with `misuse` for an unknown placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try text.bind(to: statement, at: index)

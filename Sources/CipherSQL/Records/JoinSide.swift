@@ -6,7 +6,7 @@ public protocol JoinSide: Sendable {
   associatedtype Element: Sendable
   /// The columns from which conditions are composed.
   associatedtype Columns
-  /// The columns under a name of the table.
+  /// Returns the columns under a name of the table.
   static func columns(of qualifier: String) -> Columns
   /// Reads the table's part of a row.
   static func decode(_ row: borrowing Row, at first: Int32) throws(SQLError) -> Element
@@ -14,7 +14,7 @@ public protocol JoinSide: Sendable {
 
 /// A table that has a row in each row of the join.
 public enum Inner<Base: Record>: JoinSide {
-  /// The columns of the record under a name of its table.
+  /// Returns the columns of the record under a name of its table.
   public static func columns(of qualifier: String) -> Base.Columns { Base.Columns(qualifier: qualifier) }
 
   /// Reads the record whose columns begin at `first`, counted from 0.
@@ -26,7 +26,7 @@ public enum Inner<Base: Record>: JoinSide {
 
 /// A table on the right of a left join, which may have no row.
 public enum Outer<Base: Record>: JoinSide {
-  /// The columns of the record under a name of its table, with values that may be NULL.
+  /// Returns the columns of the record under a name of its table, with values that may be NULL.
   public static func columns(of qualifier: String) -> OuterColumns<Base> {
     OuterColumns(columns: Base.Columns(qualifier: qualifier))
   }

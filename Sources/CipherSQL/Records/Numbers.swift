@@ -2,7 +2,7 @@ import CSQLCipher
 
 extension Int64: SQLValue {
   /// Reads an INTEGER column, counted from 0.
-  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no INTEGER.
+  /// - Throws: ``SQLError`` with `typeMismatch` if the value is not an INTEGER.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Int64 {
@@ -13,7 +13,7 @@ extension Int64: SQLValue {
   }
 
   /// Binds an INTEGER to a placeholder, counted from 1.
-  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
+  /// - Throws: ``SQLError`` with `misuse` for an unknown placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try statement.check(sqlite3_bind_int64(statement.handle, index, self))
@@ -25,7 +25,7 @@ extension Int64: SQLValue {
 
 extension Int: SQLValue {
   /// Reads an INTEGER column, counted from 0.
-  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no INTEGER, or one that `Int` cannot hold.
+  /// - Throws: ``SQLError`` with `typeMismatch` if the value is not an INTEGER or does not fit `Int`.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Int {
@@ -36,7 +36,7 @@ extension Int: SQLValue {
   }
 
   /// Binds an INTEGER to a placeholder, counted from 1.
-  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
+  /// - Throws: ``SQLError`` with `misuse` for an unknown placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try Int64(self).bind(to: statement, at: index)
@@ -48,7 +48,7 @@ extension Int: SQLValue {
 
 extension Int32: SQLValue {
   /// Reads an INTEGER column, counted from 0.
-  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no INTEGER, or one that 32 bits cannot hold.
+  /// - Throws: ``SQLError`` with `typeMismatch` if the value is not an INTEGER or does not fit 32 bits.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Int32 {
@@ -59,7 +59,7 @@ extension Int32: SQLValue {
   }
 
   /// Binds an INTEGER to a placeholder, counted from 1.
-  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
+  /// - Throws: ``SQLError`` with `misuse` for an unknown placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try Int64(self).bind(to: statement, at: index)
@@ -70,7 +70,7 @@ extension Int32: SQLValue {
 }
 
 extension Bool: SQLValue {
-  /// 0 is false and 1 is true. Other numbers are a mismatch.
+  /// Reads 0 as false and 1 as true. Other numbers are a mismatch.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Bool {
@@ -82,7 +82,7 @@ extension Bool: SQLValue {
   }
 
   /// Binds 1 for true and 0 for false to a placeholder, counted from 1.
-  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
+  /// - Throws: ``SQLError`` with `misuse` for an unknown placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try statement.check(sqlite3_bind_int(statement.handle, index, self ? 1 : 0))
@@ -93,7 +93,7 @@ extension Bool: SQLValue {
 }
 
 extension Double: SQLValue {
-  /// An integer in the column is read as a Double too.
+  /// Reads a REAL or an INTEGER.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Double {
@@ -102,8 +102,8 @@ extension Double: SQLValue {
     return sqlite3_column_double(row.handle, index)
   }
 
-  /// - Throws: ``SQLError`` with `typeMismatch` for NaN, which SQLite would silently store as NULL, and for an
-  ///   infinite number, which JSON cannot represent, so that it would reach no server and no export.
+  /// - Throws: ``SQLError`` with `typeMismatch` for NaN, which SQLite would silently store as NULL, and for an infinite
+  ///   number. JSON cannot represent an infinite number, so it could not be synced or exported.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     if isNaN {

@@ -4,7 +4,7 @@ public protocol Record: Sendable {
   associatedtype Columns: RecordColumns where Columns.Owner == Self
   /// The table or view.
   static var tableName: StaticString { get }
-  /// `SELECT` of all columns in the order in which `init(from:at:)` reads them.
+  /// The `SELECT` of all columns in the order in which `init(from:at:)` reads them.
   static var selectSQL: StaticString { get }
   /// The names of all columns in that order.
   static var columnNames: [StaticString] { get }
@@ -18,22 +18,21 @@ public protocol RecordColumns: Sendable {
   associatedtype Owner: Record
   /// The alias of the table in the query.
   var qualifier: String { get }
-  /// The columns of the table under a name.
+  /// Creates the columns of the table under a name.
   init(qualifier: String)
 }
 
-/// A record that marks deleted rows instead of removing them. Queries leave marked rows out unless they are
-/// asked for.
+/// A record that marks deleted rows instead of removing them. Queries exclude marked rows unless they are requested.
 public protocol SoftDeletable: Record {
-  /// True for a row that is marked as deleted.
+  /// Whether the row is marked as deleted.
   var isDeleted: Bool { get }
 }
 
 /// A record of a table, which can be inserted.
 public protocol InsertableRecord: Record {
-  /// `INSERT` of all columns, with positional placeholders.
+  /// The `INSERT` of all columns, with positional placeholders.
   static var insertSQL: StaticString { get }
-  /// Binds all columns for `insertSQL`. A rowid of 0 is bound as NULL, so that the database gives one.
+  /// Binds all columns for `insertSQL`. A rowid of 0 is bound as NULL, so that the database assigns a rowid.
   func bindInsert(to statement: Statement) throws(SQLError)
   /// Stores the rowid that the database assigned, if the primary key is the rowid.
   mutating func didInsert(rowID: Int64)
@@ -50,11 +49,11 @@ public protocol KeyedRecord: InsertableRecord {
   associatedtype Key: RecordKey
   /// The primary key.
   var key: Key { get }
-  /// `SELECT` of all columns by key, without rows that are marked as deleted.
+  /// The `SELECT` of all columns by key, without rows that are marked as deleted.
   static var findSQL: StaticString { get }
-  /// `UPDATE` of all columns but the key; the key's placeholders come last.
+  /// The `UPDATE` of all columns except the key; the key's placeholders come last.
   static var updateSQL: StaticString { get }
-  /// `DELETE` by key.
+  /// The `DELETE` by key.
   static var deleteSQL: StaticString { get }
   /// The columns of the primary key, in the order in which the key binds them. By default they are read from
   /// `deleteSQL`.
@@ -84,9 +83,9 @@ extension String: RecordKey {}
 public struct ToOne<Source: Record, Target: Record, Key: SQLValue & Hashable>: Sendable {
   /// The column of the target that the reference names.
   public let targetColumn: StaticString
-  /// The referring value; nil when the reference is NULL.
+  /// Returns the referencing value; `nil` if the reference is NULL.
   public let sourceKey: @Sendable (Source) -> Key?
-  /// The referred value.
+  /// Returns the referenced value.
   public let targetKey: @Sendable (Target) -> Key
 
   /// Creates a reference by one column.
@@ -106,9 +105,9 @@ public struct ToOne<Source: Record, Target: Record, Key: SQLValue & Hashable>: S
 public struct ToMany<Source: Record, Target: Record, Key: SQLValue & Hashable>: Sendable {
   /// The column of the target that references the source.
   public let targetColumn: StaticString
-  /// The referred value of the source.
+  /// Returns the referenced value of the source.
   public let sourceKey: @Sendable (Source) -> Key
-  /// The referring value of the target.
+  /// Returns the referencing value of the target.
   public let targetKey: @Sendable (Target) -> Key?
 
   /// Creates the opposite direction of a reference by one column.
@@ -126,12 +125,12 @@ public struct ToMany<Source: Record, Target: Record, Key: SQLValue & Hashable>: 
 
 /// A column of a record, as a token from which queries are composed.
 public struct Column<Owner: Record, Value: SQLValue>: Sendable {
-  /// Its name in the table.
+  /// The name of the column in the table.
   public let name: StaticString
   /// The alias of its table in the query.
   public let qualifier: String
 
-  /// A column by its name in the table, under a name of that table.
+  /// Creates a column by its name in the table, under a name of that table.
   @inlinable
   public init(_ name: StaticString, of qualifier: String) { (self.name, self.qualifier) = (name, qualifier) }
 }

@@ -7,7 +7,7 @@ final class RecordShape: Sendable {
   let isSoftDeletable: Bool
   /// The columns of the primary key; empty for a record without one.
   let keyColumns: [StaticString]
-  /// The columns that an INSERT of the record binds, in its order; empty for a record that is only read.
+  /// The columns that an INSERT of the record binds, in order; empty for a read-only record.
   let insertedColumns: [StaticString]
   // `t0.a, t0.b` and `t1.a, t1.b`, with which almost every statement begins.
   private let columnLists: [[UInt8]]
@@ -35,7 +35,7 @@ final class RecordShape: Sendable {
     return shape
   }
 
-  /// All columns of the table under a number, as SQL.
+  /// Returns all columns of the table under a number, as SQL.
   func columnList(number: Int) -> [UInt8] {
     number < columnLists.count ? columnLists[number] : RecordShape.columnList(columnNames, number: number)
   }
@@ -53,7 +53,7 @@ final class RecordShape: Sendable {
 
   // MARK: Names in generated statements
 
-  /// The names of the first list in parentheses: `INSERT INTO t (a, b) VALUES`; nil when there is no such list.
+  /// Returns the names of the first list in parentheses, as in `INSERT INTO t (a, b) VALUES`; `nil` without a list.
   private static func parenthesizedNames(of sql: StaticString, among names: [StaticString]) -> [StaticString]? {
     let found = words(of: sql)
     guard let open = found.firstIndex(of: .other("(")), let close = found.firstIndex(of: .other(")")),
@@ -62,7 +62,7 @@ final class RecordShape: Sendable {
     return found[open..<close].compactMap { word in names.first { word.isName($0.description) } }
   }
 
-  /// The columns before `=` after WHERE: `DELETE FROM t WHERE a = ? AND b = ?`.
+  /// Returns the columns before `=` after WHERE, as in `DELETE FROM t WHERE a = ? AND b = ?`.
   static func comparedNames(of sql: StaticString, among names: [StaticString]) -> [StaticString] {
     let found = words(of: sql)
     guard let start = found.lastIndex(of: .other("WHERE")) else { return [] }
@@ -97,6 +97,6 @@ final class RecordShape: Sendable {
 }
 
 extension KeyedRecord {
-  /// The columns that `deleteSQL` compares behind its WHERE, in that order.
+  /// The columns that `deleteSQL` compares after WHERE, in that order.
   public static var keyColumnNames: [StaticString] { RecordShape.comparedNames(of: deleteSQL, among: columnNames) }
 }

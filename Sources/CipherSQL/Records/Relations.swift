@@ -1,4 +1,4 @@
-/// Fetches the referenced records of many records: one statement per 500 different keys and none per record.
+/// Fetches the referenced records of many records with one statement per 500 different keys, not one per record.
 ///
 /// ```swift
 /// for (log, room) in try logs.with(Log.room, db) { print(log.text, room?.title ?? "no room") }
@@ -30,7 +30,7 @@ extension Sequence where Element: Record {
 }
 
 extension Connection {
-  /// The referenced records, by the referenced value.
+  /// Returns the referenced records, by the referenced value.
   public func load<Source: Record, Target: Record, Key: SQLValue & Hashable>(
     _ relation: ToOne<Source, Target, Key>, of sources: some Sequence<Source>,
     _ refine: (Query<Target>) -> Query<Target> = { $0 }
@@ -42,7 +42,7 @@ extension Connection {
     return found
   }
 
-  /// The referencing records, by the referencing value.
+  /// Returns the referencing records, by the referencing value.
   public func load<Source: Record, Target: Record, Key: SQLValue & Hashable>(
     _ relation: ToMany<Source, Target, Key>, of sources: some Sequence<Source>,
     _ refine: (Query<Target>) -> Query<Target> = { $0 }
@@ -66,7 +66,7 @@ extension Connection {
     guard let last = rest.last else { return }
     let query = refine(Query<Target>())
     guard query.parts.isPlain else {
-      throw SQLError(.misuse, "records of a relation are fetched for many at once, so that a limit has no meaning")
+      throw SQLError(.misuse, "a relation is fetched for many records at once, so it cannot have a limit")
     }
     // A few sizes of the list, filled up with its last key, so that the statements are found in the cache.
     rest += Array(repeating: last, count: Self.paddedCount(rest.count) - rest.count)

@@ -15,7 +15,7 @@ extension SQLEnumeration {
   }
 
   /// Binds the raw value as TEXT to a placeholder, counted from 1.
-  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
+  /// - Throws: ``SQLError`` with `misuse` for an unknown placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try rawValue.bind(to: statement, at: index)

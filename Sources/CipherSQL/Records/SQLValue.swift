@@ -16,16 +16,16 @@ public protocol SQLValue: Sendable {
   /// Whether the type is an Optional, whose column may be NULL.
   static var isNullable: Bool { get }
   /// Reads a column, counted from 0.
-  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds something else.
+  /// - Throws: ``SQLError`` with `typeMismatch` for a value of another type.
   static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Self
   /// Binds to a placeholder, counted from 1.
   func bind(to statement: Statement, at index: Int32) throws(SQLError)
-  /// The same value for SQL that is composed at run time.
+  /// The value for SQL that is composed at run time.
   var sqlArgument: SQLArgument { get }
 }
 
 extension SQLValue {
-  /// False, as for every type but an Optional.
+  /// Whether the type is an Optional. The default is `false`.
   public static var isNullable: Bool { false }
 }
 
@@ -52,7 +52,7 @@ extension SQLArgument: SQLValue {
 
   /// Binds the value in its storage class to a placeholder, counted from 1.
   /// - Throws: ``SQLError`` with `typeMismatch` for a `real` that is NaN, with `tooBig` for a text or blob above
-  ///   SQLite's limit, with `misuse` when the statement has no such placeholder.
+  ///   SQLite's limit, with `misuse` for an unknown placeholder.
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     switch self {
     case .null: try statement.bindNull(at: index)
@@ -63,7 +63,7 @@ extension SQLArgument: SQLValue {
     }
   }
 
-  /// The value itself.
+  /// The unchanged value.
   public var sqlArgument: SQLArgument { self }
 }
 
@@ -103,14 +103,14 @@ extension Statement {
   @usableFromInline
   func tooBig(_ index: Int32) -> SQLError {
     SQLError(
-      .tooBig, "the value for parameter \(parameterName(at: index) ?? "\(index)") is above SQLite's limit of 2 GiB",
+      .tooBig, "the value for parameter \(parameterName(at: index) ?? "\(index)") exceeds SQLite's limit of 2 GiB",
       hint: "store large content as an attachment")
   }
 }
 
 extension CalendarDay: SQLValue {
   /// Reads `YYYY-MM-DD` from a TEXT column, counted from 0.
-  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no TEXT or no day.
+  /// - Throws: ``SQLError`` with `typeMismatch` if the value is not TEXT or not a day.
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> CalendarDay {
     guard let day = CalendarDay(try String.decode(from: row, at: index)) else {
       throw row.mismatch(index, expected: "day as TEXT")
@@ -119,7 +119,7 @@ extension CalendarDay: SQLValue {
   }
 
   /// Binds `YYYY-MM-DD` as TEXT to a placeholder, counted from 1.
-  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
+  /// - Throws: ``SQLError`` with `misuse` for an unknown placeholder.
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try description.bind(to: statement, at: index)
   }
@@ -141,7 +141,7 @@ extension Date: SQLValue {
     return Date(millisecondsSince1970: milliseconds)
   }
 
-  /// - Throws: ``SQLError`` with `typeMismatch` for a time outside of the years 0 to 9999.
+  /// - Throws: ``SQLError`` with `typeMismatch` for a time outside the years 0 to 9999.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     let milliseconds = try boundMilliseconds()
@@ -153,11 +153,11 @@ extension Date: SQLValue {
     if let failure { throw failure }
   }
 
-  /// ``sqlText`` as TEXT. A time that ``bind(to:at:)`` would refuse is brought to the nearest that can be written.
+  /// ``sqlText`` as TEXT. A time that ``bind(to:at:)`` would refuse becomes the nearest valid time.
   public var sqlArgument: SQLArgument { .text(sqlText) }
 
-  /// ISO 8601 in UTC with milliseconds, the form of all times in the database and on the wire. A time outside of the
-  /// years 0 to 9999 becomes the nearest time with this form.
+  /// ISO 8601 in UTC with milliseconds, the form of all times in the database and on the wire. A time outside the years
+  /// 0 to 9999 becomes the nearest time with this form.
   public var sqlText: String {
     let range = TimestampText.range
     let seconds = timeIntervalSince1970
@@ -178,7 +178,7 @@ extension Date: SQLValue {
     let exact = (timeIntervalSince1970 * 1000).rounded()
     guard exact >= Double(TimestampText.range.lowerBound), exact <= Double(TimestampText.range.upperBound) else {
       throw SQLError(
-        .typeMismatch, "a time outside of the years 0 to 9999 cannot be stored", hint: "check where the date comes from"
+        .typeMismatch, "a time outside the years 0 to 9999 cannot be stored", hint: "check where the date comes from"
       )
     }
     return Int64(exact)
@@ -186,7 +186,7 @@ extension Date: SQLValue {
 }
 
 extension UUID: SQLValue {
-  /// Reads the 36 characters of the text form, lower or upper case, without making a String.
+  /// Reads the 36 characters of the text form, lower or upper case, without creating a String.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> UUID {
@@ -197,8 +197,8 @@ extension UUID: SQLValue {
     return value
   }
 
-  /// Binds the lower-case text form as TEXT to a placeholder, counted from 1.
-  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
+  /// Binds the lowercase text form as TEXT to a placeholder, counted from 1.
+  /// - Throws: ``SQLError`` with `misuse` for an unknown placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     var failure: SQLError?
@@ -209,10 +209,10 @@ extension UUID: SQLValue {
     if let failure { throw failure }
   }
 
-  /// The lower-case text form as TEXT.
+  /// The lowercase text form as TEXT.
   public var sqlArgument: SQLArgument { .text(sqlText) }
 
-  /// The lower-case text form, the form of all UUIDs in the database and on the wire.
+  /// The lowercase text form, the form of all UUIDs in the database and on the wire.
   public var sqlText: String {
     UUIDText.text(self)
   }

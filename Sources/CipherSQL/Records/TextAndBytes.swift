@@ -8,7 +8,7 @@ import CSQLCipher
 
 extension String: SQLValue {
   /// Reads a TEXT column, counted from 0. Bytes that are not UTF-8 become U+FFFD.
-  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no TEXT.
+  /// - Throws: ``SQLError`` with `typeMismatch` if the value is not TEXT.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> String {
@@ -16,8 +16,7 @@ extension String: SQLValue {
   }
 
   /// Binds TEXT in UTF-8 to a placeholder, counted from 1.
-  /// - Throws: ``SQLError`` with `tooBig` above SQLite's limit, with `misuse` when the statement has no such
-  ///   placeholder.
+  /// - Throws: ``SQLError`` with `tooBig` above SQLite's limit, with `misuse` for an unknown placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     var failure: SQLError?
@@ -34,7 +33,7 @@ extension String: SQLValue {
 
 extension [UInt8]: SQLValue {
   /// Reads a BLOB column, counted from 0.
-  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no BLOB.
+  /// - Throws: ``SQLError`` with `typeMismatch` if the value is not a BLOB.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> [UInt8] {
@@ -45,8 +44,7 @@ extension [UInt8]: SQLValue {
   }
 
   /// Binds a BLOB to a placeholder, counted from 1.
-  /// - Throws: ``SQLError`` with `tooBig` above SQLite's limit, with `misuse` when the statement has no such
-  ///   placeholder.
+  /// - Throws: ``SQLError`` with `tooBig` above SQLite's limit, with `misuse` for an unknown placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     var failure: SQLError?
@@ -62,7 +60,7 @@ extension [UInt8]: SQLValue {
 
 extension Data: SQLValue {
   /// Reads a BLOB column, counted from 0.
-  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no BLOB.
+  /// - Throws: ``SQLError`` with `typeMismatch` if the value is not a BLOB.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Data {
@@ -70,8 +68,7 @@ extension Data: SQLValue {
   }
 
   /// Binds a BLOB to a placeholder, counted from 1.
-  /// - Throws: ``SQLError`` with `tooBig` above SQLite's limit, with `misuse` when the statement has no such
-  ///   placeholder.
+  /// - Throws: ``SQLError`` with `tooBig` above SQLite's limit, with `misuse` for an unknown placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     var failure: SQLError?
@@ -89,7 +86,7 @@ extension Optional: SQLValue where Wrapped: SQLValue {
   /// The type without any Optional around it: `String` for `String?` and for `String??`.
   public typealias Bare = Wrapped.Bare
 
-  /// True: the column may hold NULL.
+  /// Whether the column may contain NULL: `true` for an Optional.
   public static var isNullable: Bool { true }
 
   /// Reads a column, counted from 0; `nil` for NULL.

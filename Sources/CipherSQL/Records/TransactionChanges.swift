@@ -4,7 +4,7 @@ import CSQLCipher
 /// and the length of the write-ahead log after the last commit.
 @usableFromInline
 final class TransactionChanges {
-  /// Off without observers, so that a changed row costs nothing here.
+  /// Whether changes are noted. False without observers, so that a changed row costs no time here.
   private(set) var isWatching = false
   private(set) var number: UInt64 = 0
   private(set) var logPages = 0
@@ -63,7 +63,7 @@ final class TransactionChanges {
     }
   }
 
-  /// Called for each statement that a watched transaction runs.
+  /// Notes a statement that a watched transaction runs.
   func noteStatement(_ statement: Statement) {
     guard statement.notedInTransaction != number else { return }
     statement.notedInTransaction = number
@@ -91,21 +91,21 @@ final class TransactionChanges {
 /// The changes of one committed transaction.
 struct ChangedRegion: Sendable {
   enum Extent: Sendable, Equatable {
-    /// Rows were inserted or deleted, or nothing more precise is known.
+    /// Inserted or deleted rows, or unknown changes.
     case rows
-    /// Only these columns of existing rows.
+    /// Changes of only these columns of existing rows.
     case columns(Set<String>)
   }
 
   var tables: [String: Extent] = [:]
-  /// Tables that a statement of the transaction writes, whether or not it found a row.
+  /// The tables that statements of the transaction write, even if they found no row.
   var statementTables: Set<String> = []
-  /// Set when the transaction was not watched from its beginning.
+  /// Whether any table may have changed, because the transaction was not watched from its beginning.
   var isEverything = false
 
   var isEmpty: Bool { tables.isEmpty && !isEverything }
 
-  /// Returns the changes together with those that statements made beyond the columns and rows that they name.
+  /// Returns the changes, including changes beyond the columns and rows that the statements name.
   func widened(by facts: SchemaFacts) -> ChangedRegion {
     var region = self
     for (table, extent) in tables {
@@ -116,8 +116,8 @@ struct ChangedRegion: Sendable {
     return region
   }
 
-  /// True when a query with these reads may give another result now. `isVirtual` tells tables for which the
-  /// update hook is silent.
+  /// Returns whether a query with these reads may now have another result. `isVirtual` returns whether the update hook
+  /// ignores a table.
   func touches(_ reads: [String: Set<String>], isVirtual: (String) -> Bool) -> Bool {
     if isEverything { return true }
     for (table, columns) in reads {
@@ -131,5 +131,85 @@ struct ChangedRegion: Sendable {
       }
     }
     return false
+  }
+}
+
+/// Facts about the tables of a database that decide which queries a change concerns.
+struct SchemaFacts: Sendable {
+  /// The columns of a table whose change can remove other rows of it, under `OR REPLACE` or `ON CONFLICT REPLACE`.
+  /// SQLite reports such a removal to no hook.
+  enum Replacing: Sendable, Equatable {
+    case columns(Set<String>)
+    /// Any column. An index over an expression or with a condition depends on columns that its list does not name.
+    case any
+  }
+
+  var virtualTables: Set<String> = []
+  /// The generated columns, by table. An UPDATE does not name them.
+  var generatedColumns: [String: Set<String>] = [:]
+  var replacing: [String: Replacing] = [:]
+
+  static func read(from connection: Connection) throws -> SchemaFacts {
+    var facts = SchemaFacts()
+    facts.virtualTables = Set(
+      try connection.fetch(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'", as: String.self))
+    let columns = try connection.fetchRows(
+      """
+      SELECT list.name, info.name, info.hidden IN (2, 3) FROM pragma_table_list AS list, pragma_table_xinfo(list.name) AS info
+      WHERE list.schema = 'main' AND list.type = 'table' AND (info.hidden IN (2, 3) OR info.pk > 0)
+      """, as: String.self, String.self, Bool.self)
+    for (table, column, isGenerated) in columns {
+      if isGenerated {
+        facts.generatedColumns[table, default: []].insert(column)
+      } else {
+        facts.add(column, to: table)
+      }
+    }
+    let unique = try connection.fetchRows(
+      """
+      SELECT list.name, CASE WHEN keys.partial THEN NULL ELSE info.name END
+      FROM pragma_table_list AS list, pragma_index_list(list.name) AS keys, pragma_index_info(keys.name) AS info
+      WHERE list.schema = 'main' AND list.type = 'table' AND keys."unique"
+      """, as: String.self, String?.self)
+    for (table, column) in unique { facts.add(column, to: table) }
+    return facts
+  }
+
+  private mutating func add(_ column: String?, to table: String) {
+    guard let column, replacing[table] != .any else { return replacing[table] = .any }
+    if case .columns(let known) = replacing[table] {
+      replacing[table] = .columns(known.union([column]))
+    } else {
+      replacing[table] = .columns([column])
+    }
+  }
+
+  /// Returns the region that an UPDATE of some columns may have changed.
+  func extent(ofUpdating columns: Set<String>, in table: String) -> ChangedRegion.Extent {
+    let changed = columns.union(generatedColumns[table] ?? [])
+    switch replacing[table] {
+    case .any: return .rows
+    case .columns(let keys) where !keys.isDisjoint(with: changed): return .rows
+    case .columns, nil: return changed.contains { $0.uppercased() == "ROWID" } ? .rows : .columns(changed)
+    }
+  }
+}
+
+extension WriteConnection {
+  /// Returns the facts of the current schema, which are read again only after a change of the schema; `nil` if they
+  /// cannot be read.
+  func schemaFacts() -> SchemaFacts? {
+    do {
+      let version = try pragmaText("PRAGMA schema_version")
+      if let known = knownFacts, known.schemaVersion == version { return known.facts }
+      let facts = try SchemaFacts.read(from: self)
+      knownFacts = (version, facts)
+      return facts
+    } catch {
+      // The commit has happened already, so nothing may fail here.
+      knownFacts = nil
+      return nil
+    }
   }
 }

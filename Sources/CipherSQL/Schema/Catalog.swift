@@ -1,12 +1,12 @@
 /// The content of a database, read from SQLite's catalogue and from the text of its tables: tables, columns with the
-/// types that the schema's CHECKs give them, keys and references.
+/// types of the schema's CHECKs, keys and references.
 ///
 /// The schema compiler reads it at build time, the command line at run time.
 public struct Catalog: Sendable, Hashable {
   /// Tables, views and full-text tables, by name.
   public let tables: [Table]
 
-  /// The table of a name.
+  /// Returns the table with a name.
   public func table(_ name: String) -> Table? { tables.first { $0.name == name } }
 
   /// The type of a column's values. SQL has only five types. The others are read from the column's CHECKs, whose
@@ -29,25 +29,25 @@ public struct Catalog: Sendable, Hashable {
 
   /// A column of a table or view.
   public struct Column: Sendable, Hashable {
-    /// Its name as the table's text writes it.
+    /// The name in the table's text.
     public let name: String
-    /// The type as SQL declares it; empty for an expression of a view.
+    /// The declared type; empty for an expression of a view.
     public let declaredType: String
     /// The type of its values.
     public let type: ColumnType
-    /// True when it is never NULL.
+    /// Whether the column is never NULL.
     public let isNotNull: Bool
     /// The text of its DEFAULT.
     public let defaultSQL: String?
-    /// Its place in the primary key, from 1; 0 when it is no part of it.
+    /// The position in the primary key, from 1; 0 for other columns.
     public let primaryKeyPosition: Int
     /// Whether the column is an INTEGER PRIMARY KEY, whose values the database assigns.
     public let isRowID: Bool
-    /// True for a column that the database computes.
+    /// Whether the database computes the column.
     public let isGenerated: Bool
-    /// The expressions of its CHECKs, as the table's text has them.
+    /// The expressions of its CHECKs in the table's text.
     public let checks: [String]
-    /// The comments above and behind it in the table's text.
+    /// The comments above and after the column in the table's text.
     public let documentation: String?
   }
 
@@ -64,13 +64,13 @@ public struct Catalog: Sendable, Hashable {
 
     /// A pair of columns.
     public struct Pair: Sendable, Hashable {
-      /// The column that refers.
+      /// The referencing column.
       public let from: String
       /// The referenced column. If the text names no column: the column of the primary key, or `rowid`.
       public let to: String
     }
 
-    /// The table that is referred to.
+    /// The referenced table.
     public let table: String
     /// The referencing columns, each with the referenced one: one pair, or several for a composite key.
     public let columns: [Pair]
@@ -80,9 +80,9 @@ public struct Catalog: Sendable, Hashable {
     public let onUpdate: Action
   }
 
-  /// A UNIQUE constraint or unique index, with conditions and expressions; a rowid's own uniqueness excepted.
+  /// A UNIQUE constraint or unique index, with conditions and expressions, except the uniqueness of a rowid.
   public struct UniqueIndex: Sendable, Hashable {
-    /// A column or expression of it.
+    /// A column or expression of the index.
     public struct Term: Sendable, Hashable {
       /// SQL over the columns of the table.
       public let expression: String
@@ -92,7 +92,7 @@ public struct Catalog: Sendable, Hashable {
 
     /// The columns that are unique together.
     public let terms: [Term]
-    /// The rows that it is about, as SQL; nil for all of them.
+    /// The condition for the indexed rows, as SQL; `nil` for all rows.
     public let condition: String?
     /// The columns that terms and condition name, in the order of the table.
     public let columns: [String]
@@ -100,30 +100,30 @@ public struct Catalog: Sendable, Hashable {
 
   /// A table, a view or a full-text table.
   public struct Table: Sendable, Hashable {
-    /// How its rows come about; `virtual` for a table of a module, such as FTS5.
+    /// The kind of a table; `virtual` for a table of a module, such as FTS5.
     public enum Kind: Sendable, Hashable {
       case table, view, virtual
     }
 
-    /// Its name as the schema writes it.
+    /// The name in the schema.
     public let name: String
-    /// Whether it is a table, a view or a virtual table.
+    /// The kind: a table, a view or a virtual table.
     public let kind: Kind
-    /// True for a STRICT table, which refuses values of another type than the declared one.
+    /// Whether the table is STRICT and refuses values of another type than the declared one.
     public let isStrict: Bool
-    /// True for a table WITHOUT ROWID.
+    /// Whether the table is WITHOUT ROWID.
     public let isWithoutRowID: Bool
     /// Its columns in their order, without the hidden ones of a virtual table.
     public let columns: [Column]
     /// Its references to other tables, in the order of its text; empty for a view or virtual table.
     public let foreignKeys: [ForeignKey]
-    /// The columns of each UNIQUE constraint and unique index without a condition, the primary key excepted.
+    /// The columns of each UNIQUE constraint and unique index without a condition, except the primary key.
     public let uniqueKeys: [[String]]
     /// Each UNIQUE constraint and unique index, including partial ones.
     public let uniqueIndexes: [UniqueIndex]
     /// The table whose content an FTS5 table indexes.
     public let contentTable: String?
-    /// For an FTS5 table: the column of that table that is its rowid.
+    /// The column of the content table that is the rowid of an FTS5 table.
     public let contentRowID: String?
     /// The text of the CREATE statement.
     public let sql: String
@@ -133,14 +133,14 @@ public struct Catalog: Sendable, Hashable {
       columns.filter { $0.primaryKeyPosition > 0 }.sorted { $0.primaryKeyPosition < $1.primaryKeyPosition }
     }
 
-    /// The column of a name.
+    /// Returns the column with a name.
     public func column(_ name: String) -> Column? { columns.first { $0.name == name } }
   }
 }
 
 extension Catalog {
-  /// Reads the catalogue of a database. One that this process has read before, of any database with the same tables, views and
-  /// indexes, costs one query.
+  /// Reads the catalogue of a database. If this process has already read the catalogue of a database with the same
+  /// tables, views and indexes, the call costs one query.
   public static func read(from connection: Connection) throws -> Catalog {
     let definitions = try connection.fetchOne(
       """
@@ -154,7 +154,7 @@ extension Catalog {
     return catalog
   }
 
-  /// The same, always from the database.
+  /// Reads the catalogue of a database without the cache.
   static func readWhole(from connection: Connection) throws -> Catalog {
     let list = try connection.fetchRows(
       """
@@ -226,7 +226,8 @@ extension Catalog {
     return keys.map(\.key)
   }
 
-  /// The column that a reference names, or the column at the same position of the primary key if it names none.
+  /// Returns the column that a reference names. Without a name, returns the column at the same position of the primary
+  /// key.
   private static func column(
     _ name: String?, at place: Int = 0, of table: String, _ connection: Connection
   ) throws -> String {
@@ -274,8 +275,8 @@ extension Catalog {
     }
   }
 
-  /// Returns the table whose content a full-text table indexes, from the text of its CREATE statement; `nil` if it
-  /// has its own content or none.
+  /// Returns the table whose content a full-text table indexes, from the text of its CREATE statement; `nil` if it has
+  /// its own content or no content.
   public static func contentTable(ofVirtualTable sql: String) -> String? {
     TableText(sql).option("content").flatMap { $0.isEmpty ? nil : $0 }
   }

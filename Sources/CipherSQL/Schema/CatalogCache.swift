@@ -1,13 +1,13 @@
 import Platform
 
-/// The catalogues that this process has read, by the text of their definitions, of which they are a function. A migration reads the
-/// catalogue after each file, and a process may open many databases of one schema.
+/// The catalogues that this process has read, by the text of their definitions, which determines them. A migration
+/// reads the catalogue after each file, and a process may open many databases of one schema.
 final class CatalogCache: Sendable {
   static let shared = CatalogCache(limit: 32)
 
   private struct State {
     var catalogs: [String: Catalog] = [:]
-    /// The least recently used first.
+    /// The keys, the least recently used first.
     var order: [String] = []
 
     mutating func touch(_ definitions: String) {

@@ -1,13 +1,13 @@
-/// A column that a schema file gives another name.
+/// A column that a schema file renames.
 public struct ColumnRename: Hashable, Sendable {
-  /// Its table.
+  /// The table of the column.
   public let table: String
-  /// Its name before.
+  /// The old name.
   public let from: String
-  /// Its name afterwards.
+  /// The new name.
   public let to: String
 
-  /// A rename.
+  /// Creates a rename.
   public init(table: String, from: String, to: String) { (self.table, self.from, self.to) = (table, from, to) }
 
   /// Finds each `ALTER TABLE t RENAME [COLUMN] a TO b` of a text, in its order.

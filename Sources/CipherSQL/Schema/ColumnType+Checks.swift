@@ -1,5 +1,5 @@
 extension Catalog.ColumnType {
-  /// The type that a declaration and its CHECKs give a column.
+  /// Creates the type of a column from its declaration and its CHECKs.
   init(declared: String, checks: [String], column: String) {
     let patterns = checks.map { CheckPattern($0, column: column) }
     switch declared.uppercased() {
@@ -13,7 +13,7 @@ extension Catalog.ColumnType {
   }
 }
 
-/// A CHECK as a list of words, in which the column itself is `$`, to be compared with the forms of the convention.
+/// A CHECK as a list of words, in which `$` is the column, for comparison with the forms of the convention.
 private struct CheckPattern {
   private let words: [String]
 

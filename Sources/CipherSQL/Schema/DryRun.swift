@@ -16,7 +16,7 @@ public struct DryRun {
   public let database: Database
 
   /// Applies the schemas.
-  /// - Parameter didApply: sees the connection after each file.
+  /// - Parameter didApply: receives the connection after each file.
   /// - Throws: ``SchemaProblem`` for the first mistake.
   public init(_ schemas: [Schema], didApply: (Schema, MigrationFile, Connection) throws -> Void) throws {
     database = try Database.inMemory()

@@ -3,7 +3,7 @@
 struct IndexDefinition {
   /// The indexed expressions, without their order.
   private(set) var terms: [String] = []
-  /// The expression behind WHERE.
+  /// The expression after WHERE.
   private(set) var condition: String?
 
   init(_ sql: String) {

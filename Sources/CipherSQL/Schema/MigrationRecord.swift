@@ -16,11 +16,11 @@ public struct MigrationRecord: Sendable, Hashable {
   public let name: String
   /// SHA-256 of the file, in hexadecimal digits.
   public let checksum: String
-  /// The file itself, so that the schema can be verified where the file is not at hand.
+  /// The content of the file, so that the schema can be verified without the file.
   public let sql: String
-  /// When it was applied.
+  /// The time when the file was applied.
   public let appliedAt: Date
-  /// How long it took, in milliseconds.
+  /// The duration in milliseconds.
   public let durationMilliseconds: Int64
 
   static func createTable(in connection: WriteConnection) throws {

@@ -7,7 +7,7 @@ import Platform
 /// `SchemaMigration` with its text and checksum. The statements of an applied file must never change: a change of the
 /// schema is a new file. Files contain no BEGIN, COMMIT, PRAGMA, ATTACH or VACUUM.
 ///
-/// - After a crash, a file has run completely or not at all. The next call continues after the last one.
+/// - A crash leaves each file applied completely or not at all. The next call continues after the last applied file.
 public struct Migrator: Sendable {
   /// The schemas in the order in which they are applied. A schema may reference tables of the schemas before it.
   public let schemas: [Schema]
@@ -49,14 +49,14 @@ public struct Migrator: Sendable {
       if let newest = applied.last, newest.version > schema.migrations.count {
         throw SQLError(
           .migration,
-          "the database is at version \(newest.version) of schema '\(schema.name)', and this program knows versions up to "
-            + "\(schema.migrations.count)",
+          "the database is at version \(newest.version) of schema '\(schema.name)', but this program supports "
+            + "versions up to \(schema.migrations.count)",
           hint: "use a newer program; nothing was changed")
       }
       for record in applied { try check(record, against: schema.migrations[record.version - 1], of: schema) }
       guard applied.map(\.version) == Array(1..<applied.count + 1) else {
         throw SQLError(
-          .migration, "the database lacks a version of schema '\(schema.name)' that comes before one it has",
+          .migration, "the database lacks a version of schema '\(schema.name)' but has a later one",
           hint: "restore a backup; the table SchemaMigration was changed by hand")
       }
       pending += schema.migrations.dropFirst(applied.count).map { (schema.name, $0) }
@@ -65,11 +65,11 @@ public struct Migrator: Sendable {
   }
 
   /// Applies the pending files.
-  /// - Parameter progress: called before each file with its schema, the file and the number of pending files, itself
-  ///   included.
+  /// - Parameter progress: called before each file with its schema, the file and the number of pending files, including
+  ///   this one.
   /// - Returns: the applied files.
-  /// - Throws: the errors of ``pending(in:)``; ``SQLError`` with `migration` that names file, line and reason if a
-  ///   file fails. The database then stays as the file before it left it.
+  /// - Throws: the errors of ``pending(in:)``; ``SQLError`` with `migration` that names file, line and reason if a file
+  ///   fails. The database then keeps the state after the previous file.
   @discardableResult
   public func apply(
     to database: Database, progress: (String, MigrationFile, Int) -> Void = { _, _, _ in }
@@ -94,7 +94,7 @@ public struct Migrator: Sendable {
           } catch let problem as SchemaProblem {
             throw SQLError(
               .migration, "\(schema)/\(file.fileName):\(problem.line): \(problem.message)",
-              hint: "correct the file; the database is as it was before it")
+              hint: "correct the file; the database was not changed by it")
           }
         }
         return done
@@ -102,7 +102,7 @@ public struct Migrator: Sendable {
     }
   }
 
-  /// Runs one file inside the transaction that is open.
+  /// Runs one file inside the open transaction.
   /// - Throws: ``SchemaProblem`` for a mistake in the file.
   @discardableResult
   func run(_ file: MigrationFile, of schema: String, on connection: WriteConnection) throws -> MigrationRecord {
@@ -114,7 +114,7 @@ public struct Migrator: Sendable {
       try Script(file.sql).run(on: connection) { part throws(SQLError) in
         if Self.forbidden.contains(part.firstWord) {
           throw SQLError(
-            .migration, "\(part.firstWord) does not belong into a schema file, which runs as one transaction",
+            .migration, "\(part.firstWord) is not allowed in a schema file, which runs as one transaction",
             hint: "remove it")
         }
       }
@@ -132,7 +132,7 @@ public struct Migrator: Sendable {
     return record
   }
 
-  /// Adds the place to an error that a mistake in a file causes. Other errors stay unchanged.
+  /// Adds the place to an error that is caused by a mistake in a file. Other errors stay unchanged.
   private static func problem(_ error: SQLError, line: Int, of file: MigrationFile, _ schema: String) -> any Error {
     // A full disk, a cut connection or a lock is no mistake of the file.
     switch error.code {
@@ -163,7 +163,7 @@ public struct Migrator: Sendable {
       message: "after this file \(first.2) rows of \(first.0) would refer to rows of \(first.1) that do not exist")
   }
 
-  /// A view may be created before the tables that it reads. Until then the catalogue could not be read.
+  /// Checks that the views can be read. A view may be created before the tables that it reads.
   private func checkViews(after file: MigrationFile, of schema: String, on connection: Connection) throws {
     for view in try connection.fetch("SELECT name FROM sqlite_schema WHERE type = 'view'", as: String.self) {
       do {
@@ -183,7 +183,7 @@ public struct Migrator: Sendable {
       throw SQLError(
         .migration,
         isDuplicate
-          ? "\(schema.name)/\(file.fileName): version \(file.version) stands twice"
+          ? "\(schema.name)/\(file.fileName): version \(file.version) appears twice"
           : "\(schema.name)/\(file.fileName): version \(index + 1) is missing before it",
         hint: "number the files 0001, 0002, ... without a gap")
     }
@@ -193,23 +193,23 @@ public struct Migrator: Sendable {
     let place = "\(schema.name)/\(file.fileName)"
     guard record.name == file.name else {
       throw SQLError(
-        .migration, "\(place): was named \(record.name) when it was applied", hint: "give the file its old name back")
+        .migration, "\(place): was named \(record.name) when it was applied", hint: "restore the old file name")
     }
     guard record.checksum != file.checksum, let line = file.firstChange(since: record.sql) else { return }
     throw SQLError(
       .migration, "\(place):\(line): the file was changed after it was applied at \(record.appliedAt.sqlText)",
-      hint: "undo the change, and put what is new into a file of its own with the next number")
+      hint: "undo the change, and put the new statements into a new file with the next number")
   }
 }
 
 extension WriteConnection {
-  /// Rebuilding a table must not fire the cascades of its references; SQLite documents this order in
-  /// https://sqlite.org/lang_altertable.html#otheralter. The switch does nothing inside a transaction.
+  /// Runs a body without enforcement of references, because rebuilding a table must not fire cascades. SQLite documents
+  /// this order in https://sqlite.org/lang_altertable.html#otheralter. The setting has no effect inside a transaction.
   func withoutForeignKeys<Result>(_ body: () throws -> Result) throws -> Result {
     try switching("foreign_keys", to: false, during: body)
   }
 
-  /// Runs a body that may leave rows which break a CHECK. The caller puts them right in the same transaction.
+  /// Runs a body that may leave rows that break a CHECK. The caller corrects them in the same transaction.
   package func withoutChecks<Result>(_ body: () throws -> Result) throws -> Result {
     try switching("ignore_check_constraints", to: true, during: body)
   }
@@ -235,8 +235,8 @@ extension WriteConnection {
 }
 
 extension Database {
-  /// The writing connection outside of a transaction, for statements that may change objects of schemas. Observers
-  /// are notified afterwards that any table may have changed.
+  /// Runs a body on the writing connection outside a transaction, for statements that may change objects of schemas.
+  /// Observers are notified afterwards that any table may have changed.
   func withMigrationWriter<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
     try writer.withConnection(for: "write") { connection in
       let result = try connection.asMigration { try body(connection) }

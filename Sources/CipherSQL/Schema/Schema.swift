@@ -24,7 +24,7 @@ public struct MigrationFile: Sendable, Hashable {
     return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits + "_" + name + ".sql"
   }
 
-  /// SHA-256 of the text, in lower-case hexadecimal digits.
+  /// SHA-256 of the text, in lowercase hexadecimal digits.
   public var checksum: String {
     var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
     var copy = sql
@@ -59,7 +59,7 @@ public struct Schema: Sendable, Hashable {
   /// The files, by ascending version.
   public let migrations: [MigrationFile]
 
-  /// A schema from its files. ``Migrator`` refuses files that are not numbered from 1 on without a gap.
+  /// Creates a schema from its files. ``Migrator`` refuses files that are not numbered from 1 on without a gap.
   /// - Parameters:
   ///   - name: the name under which its versions are recorded.
   ///   - migrations: the files, by ascending version.

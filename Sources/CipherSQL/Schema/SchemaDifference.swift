@@ -1,18 +1,18 @@
 /// A difference between the tables of a database and those of its schema files.
 public struct SchemaDifference: Sendable, Hashable {
-  /// The name of the object.
+  /// The kind of difference.
   public enum Kind: String, Sendable {
-    /// The files create the object, and the database lacks it.
+    /// The files create the object, but the database lacks it.
     case missing
-    /// The database has the object, and no file creates it.
+    /// The database has the object, but no file creates it.
     case unexpected
-    /// Both have it, and its definition differs.
+    /// Both have the object, but its definition differs.
     case changed
   }
 
-  /// In which way the two differ.
+  /// The kind of difference.
   public let kind: Kind
-  /// `table`, `index`, `view` or `trigger`.
+  /// The type of the object: `table`, `index`, `view` or `trigger`.
   public let type: String
   /// The name of the table, index, view or trigger.
   public let name: String

@@ -13,7 +13,7 @@ extension Schema {
     let files = try sqlFiles(in: folder)
     guard !files.isEmpty else {
       throw SQLError(
-        .migration, "\(folder) holds no .sql file", hint: "its files are named 0001_what_it_does.sql, 0002_...")
+        .migration, "\(folder) contains no .sql file", hint: "name its files 0001_what_it_does.sql, 0002_...")
     }
     var migrations: [MigrationFile] = []
     for file in files {
@@ -21,11 +21,11 @@ extension Schema {
       guard let (version, title) = parts(of: file) else {
         throw SQLError(
           .migration, "\(path): the name is not NNNN_what_it_does.sql",
-          hint: "four digits, an underscore, then lower-case letters, digits and underscores")
+          hint: "use four digits, an underscore, then lowercase letters, digits and underscores")
       }
       if let twin = migrations.first(where: { $0.version == version }) {
         throw SQLError(
-          .migration, "\(path): version \(version) stands twice, also in \(twin.fileName)",
+          .migration, "\(path): version \(version) appears twice, also in \(twin.fileName)",
           hint: "give one of them the next free number")
       }
       migrations.append(MigrationFile(version: version, name: title, sql: try text(of: path)))
@@ -39,7 +39,7 @@ extension Schema {
     return Schema(name: name ?? lastPart(of: folder), migrations: migrations)
   }
 
-  /// The names of the SQL files in a folder, in order.
+  /// Returns the names of the SQL files in a folder, in order.
   public static func sqlFiles(in folder: String) throws -> [String] {
     do {
       return try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".sql") }.sorted()
@@ -48,7 +48,7 @@ extension Schema {
     }
   }
 
-  /// The text of a file.
+  /// Returns the text of a file.
   public static func text(of path: String) throws -> String {
     // A device or a pipe may have no end.
     guard isRegularFile(path), let data = FileManager.default.contents(atPath: path) else {

@@ -23,7 +23,7 @@ package enum SchemaObjects {
     return texts
   }
 
-  /// Follows the objects that a schema file creates, renames and drops.
+  /// Applies the CREATE, RENAME and DROP statements of a schema file to the names.
   static func follow(_ sql: String, _ names: inout Set<String>) {
     for words in SQLText.statements(of: sql) {
       var rest = SQLWords(words)
@@ -58,7 +58,7 @@ package enum SchemaObjects {
       return true
     }
 
-    /// The name behind `TABLE`, `UNIQUE INDEX` and their like.
+    /// Returns the name after `TABLE`, `UNIQUE INDEX` and similar words.
     mutating func object(isNew: Bool) -> String? {
       _ = take("UNIQUE") || take("VIRTUAL")
       guard let kind = next(), ["TABLE", "VIEW", "INDEX", "TRIGGER"].contains(kind) else { return nil }

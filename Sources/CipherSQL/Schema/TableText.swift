@@ -9,7 +9,7 @@ public struct TableText {
     var documentation: String?
   }
 
-  /// By lower-case name.
+  /// The columns by lowercase name.
   private(set) var columns: [String: ColumnText] = [:]
   /// The expressions of the table's CHECKs.
   private(set) var tableChecks: [String] = []
@@ -22,7 +22,7 @@ public struct TableText {
     for part in arguments { read(part) }
   }
 
-  /// The CHECKs of the table that name no other column than this one.
+  /// Returns the CHECKs of the table that name only this column.
   func checks(about column: String) -> [String] {
     tableChecks.filter { check in
       let text = Array(check.utf8)
@@ -34,7 +34,7 @@ public struct TableText {
     }
   }
 
-  /// The value of `name = 'value'` among the arguments of a virtual table.
+  /// Returns the value of `name = 'value'` among the arguments of a virtual table.
   func option(_ name: String) -> String? {
     for part in arguments {
       let tokens = part.filter { $0.kind != .space && $0.kind != .comment }
@@ -47,7 +47,8 @@ public struct TableText {
 
   // MARK: Splitting
 
-  /// The parts between the outermost brackets. A comment behind a comma on the same line belongs to the part before.
+  /// Returns the parts between the outermost parentheses. A comment after a comma on the same line belongs to the part
+  /// before.
   private func split(_ tokens: [SQLText.Token]) -> [[SQLText.Token]] {
     var parts: [[SQLText.Token]] = []
     var part: [SQLText.Token] = []
@@ -88,7 +89,7 @@ public struct TableText {
     }
   }
 
-  /// The text inside the brackets of each CHECK of a part.
+  /// Returns the text inside the parentheses of each CHECK of a part.
   private func checks(in part: [SQLText.Token]) -> [String] {
     var found: [String] = []
     var depth = 0
@@ -121,7 +122,7 @@ public struct TableText {
     return lines.isEmpty ? nil : lines.joined(separator: "\n")
   }
 
-  /// The lines of a comment without its marks.
+  /// Returns the lines of a comment without its marks.
   public static func commentLines(_ comment: String) -> [String] {
     var text = Substring(comment)
     if text.hasPrefix("--") { text = text.dropFirst(2) }
@@ -139,7 +140,7 @@ public struct TableText {
   private func text(_ token: SQLText.Token) -> String { String(decoding: bytes[token.range], as: UTF8.self) }
   private func word(_ token: SQLText.Token) -> String { text(token).lowercased() }
 
-  /// A name or a text without its quotes.
+  /// Returns a name or a text without its quotes.
   public static func unquoted(_ bytes: ArraySlice<UInt8>) -> String {
     let text = String(decoding: bytes, as: UTF8.self)
     guard text.count >= 2, let first = text.first, let last = text.last else { return text }

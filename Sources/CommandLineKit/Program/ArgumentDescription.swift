@@ -6,13 +6,13 @@ public struct ArgumentDescription: Sendable {
     case one
     /// At most one value.
     case optional
-    /// Once or more.
+    /// One value or more.
     case oneOrMore
     /// Any number of times.
     case any
   }
 
-  /// Its name in help and in `ParsedArguments`, in capitals: `ENTITY`, `FIELD=VALUE`.
+  /// The name in help and in `ParsedArguments`, in capitals: `ENTITY`, `FIELD=VALUE`.
   public var name: String
   /// The number of values.
   public var count: Count
@@ -38,21 +38,21 @@ public struct ArgumentDescription: Sendable {
     self.isSecret = isSecret
   }
 
-  /// An argument that must be given.
+  /// Describes a required argument.
   public static func required(
     _ name: String, _ help: String, completion: Completion = .none, allowed: [String] = []
   ) -> Self {
     Self(name, count: .one, help: help, completion: completion, allowedValues: allowed)
   }
 
-  /// An argument that may be left out.
+  /// Describes an optional argument.
   public static func optional(
     _ name: String, _ help: String, completion: Completion = .none, allowed: [String] = []
   ) -> Self {
     Self(name, count: .optional, help: help, completion: completion, allowedValues: allowed)
   }
 
-  /// One argument or more.
+  /// Describes an argument with one value or more.
   public static func oneOrMore(
     _ name: String, _ help: String, completion: Completion = .none, allowed: [String] = []
   ) -> Self {
@@ -69,18 +69,18 @@ public struct ArgumentDescription: Sendable {
   var isRepeating: Bool { count == .oneOrMore || count == .any }
   var isRequired: Bool { count == .one || count == .oneOrMore }
 
-  /// The completions of a shell: the allowed words, if there are any.
+  /// The completions of a shell: the allowed words, unless any text is allowed.
   var offered: Completion { allowedValues.isEmpty ? completion : .words(allowedValues) }
 }
 
 /// The completions for a value.
 public enum Completion: Sendable, Equatable {
-  /// No completions, because only the user knows the value.
+  /// The shell offers no completions, because only the user knows the value.
   case none
   /// Names of files and folders.
   case file
   /// Names of folders.
   case folder
-  /// These words.
+  /// The given words.
   case words([String])
 }

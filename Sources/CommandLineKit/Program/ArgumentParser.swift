@@ -16,7 +16,7 @@ public struct ArgumentParser: Sendable {
   /// The program.
   public let program: Program
 
-  /// A parser for the program.
+  /// Creates a parser for the program.
   public init(_ program: Program) {
     self.program = program
   }

@@ -74,7 +74,7 @@ struct ArgumentScan {
     }
     guard let value = attached ?? (rest.first.map(isValue) == true ? rest.popFirst() : nil) else {
       let isEnd = rest.isEmpty || rest.first == "--"
-      let hint = isEnd ? nil : "a value that begins with '-' is given as --\(option.long)=-VALUE"
+      let hint = isEnd ? nil : "write a value that begins with '-' as --\(option.long)=-VALUE"
       throw program.usageError(.missingValue, "\(spelled) needs a value", hint: hint, option: option, in: chain)
     }
     try check(value, of: option)
@@ -95,7 +95,8 @@ struct ArgumentScan {
     }
   }
 
-  /// Whether a word is a value and not an option. A name with a space in it is none: SQL may begin with a comment.
+  /// Returns whether a word is a value and not an option. A word whose name contains a space is a value, because SQL
+  /// may begin with a comment.
   private func isValue(_ word: String) -> Bool {
     guard word.hasPrefix("-"), word != "-", !isNegativeNumber(word) else { return true }
     let name = word.hasPrefix("--") ? word.unicodeScalars.prefix { $0 != "=" } : word.unicodeScalars.prefix(2)
@@ -123,10 +124,10 @@ struct ArgumentScan {
 }
 
 extension ArgumentScan {
-  /// The commands of which the next word is one.
+  /// The commands that the next word can name.
   var commands: [CommandDescription] { chain.last?.subcommands ?? program.commands }
 
-  /// The options that are allowed here, those of the innermost command first.
+  /// The options that are allowed here, the options of the innermost command first.
   var options: [OptionDescription] { chain.reversed().flatMap(\.options) + program.globalOptions }
 
   /// Checks the whole line and assigns names to the arguments.
@@ -150,7 +151,7 @@ extension ArgumentScan {
   }
 }
 
-/// Whether a word reads `NAME=VALUE`, with a name as SQL knows them; dots join names.
+/// Returns whether a word has the form `NAME=VALUE` with an SQL name, which may contain dots.
 private func isAssignment(_ word: String) -> Bool {
   guard let equals = word.utf8.firstIndex(of: UInt8(ascii: "=")) else { return false }
   let name = word.utf8[..<equals]
@@ -189,7 +190,7 @@ extension ArgumentScan {
       let found = choice.names.filter(isGiven)
       if found.count > 1 {
         throw program.usageError(
-          .conflict, "\(found.map(spelled).listed("and")) exclude each other", hint: "give one of them", in: chain)
+          .conflict, "\(found.map(spelled).listed("and")) exclude each other", hint: "use only one of them", in: chain)
       }
       if found.isEmpty, choice.isRequired {
         throw program.usageError(
@@ -223,7 +224,7 @@ extension ArgumentScan {
         chain.last?.options.contains { isLong ? $0.long == name : $0.short.map(String.init) == name } == true
       }
       if let owner = owners.first {
-        hint = "it is an option of \(program.quoted(owner.chain)), and stands after the command"
+        hint = "it is an option of \(program.quoted(owner.chain)), and follows the command"
       }
     }
     return program.usageError(
@@ -251,7 +252,7 @@ extension ArgumentScan {
     let names = chain.last?.arguments.map(\.name) ?? []
     return program.usageError(
       .tooManyArguments,
-      "too many arguments: \(program.quoted(chain)) takes \(names.isEmpty ? "none" : names.listed("and"))",
+      "too many arguments: \(program.quoted(chain)) takes \(names.isEmpty ? "no arguments" : names.listed("and"))",
       hint: names.isEmpty ? nil : "quote a value that has spaces", in: chain)
   }
 

@@ -5,7 +5,7 @@
 ///
 /// ```swift
 /// CommandDescription(
-///   "list", aliases: ["ls"], group: "Records", summary: "records of one kind",
+///   "list", aliases: ["ls"], group: "Records", summary: "list records of an entity",
 ///   arguments: [.required("ENTITY", "the entity type, or its table")],
 ///   options: [.value("limit", "N", short: "n", "at most this many")],
 ///   examples: [Example("fieldvault list AtmosphericLog -n 5", "the first five readings")],
@@ -26,7 +26,7 @@ public struct CommandDescription: Sendable {
   public var arguments: [ArgumentDescription]
   /// The options beyond those of the program.
   public var options: [OptionDescription]
-  /// Options and arguments of which only one may be given.
+  /// Options and arguments that exclude each other.
   public var choices: [Choice]
   /// Examples of command lines.
   public var examples: [Example]
@@ -37,7 +37,7 @@ public struct CommandDescription: Sendable {
   /// Whether help and completions leave it out.
   public var isHidden: Bool
 
-  /// Declares a command; everything but its name and summary may be left out.
+  /// Declares a command. Only the name and the summary are required.
   public init(
     _ name: String, aliases: [String] = [], group: String = "", summary: String, discussion: String = "",
     arguments: [ArgumentDescription] = [], options: [OptionDescription] = [], choices: [Choice] = [],
@@ -58,7 +58,7 @@ public struct CommandDescription: Sendable {
     self.isHidden = isHidden
   }
 
-  /// Whether the word calls this command.
+  /// Returns whether a word calls this command.
   func isCalled(_ word: String) -> Bool { name == word || aliases.contains(word) }
 }
 
@@ -69,7 +69,7 @@ public struct Example: Sendable, Equatable {
   /// The effect.
   public var effect: String
 
-  /// An example; `problems()` of the program checks that its command line parses.
+  /// Creates an example. `problems()` of the program checks that its command line parses.
   public init(_ command: String, _ effect: String) {
     self.command = command
     self.effect = effect
@@ -80,10 +80,10 @@ public struct Example: Sendable, Equatable {
 public struct Choice: Sendable, Equatable {
   /// Names as declared: `push-only` for an option, `ID` for an argument.
   public var names: [String]
-  /// Whether one of them has to be given.
+  /// Whether one of them is required.
   public var isRequired: Bool
 
-  /// At most one of the names, or exactly one when `required`.
+  /// Creates a choice of at most one of the names, or of exactly one if `required`.
   public init(_ names: String..., required: Bool = false) {
     self.names = names
     self.isRequired = required

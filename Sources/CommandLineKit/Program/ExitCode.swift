@@ -2,7 +2,7 @@
 public struct ExitCode: Sendable, Hashable {
   /// The number that the shell sees.
   public let rawValue: Int32
-  /// Its meaning, for the help.
+  /// The meaning, for the help.
   public let meaning: String
 
   /// Creates a code. Both programs use the named ones below.
@@ -11,7 +11,7 @@ public struct ExitCode: Sendable, Hashable {
     self.meaning = meaning
   }
 
-  /// Two codes are the same when their numbers are.
+  /// Returns whether two codes have the same number.
   public static func == (a: Self, b: Self) -> Bool { a.rawValue == b.rawValue }
 
   /// Hashes the number.
@@ -19,28 +19,28 @@ public struct ExitCode: Sendable, Hashable {
 
   /// Success.
   public static let done = ExitCode(0, "done")
-  /// A failure without a code of its own.
-  public static let failed = ExitCode(1, "failed, see the message")
-  /// Nothing was done, because the command line is wrong.
-  public static let usage = ExitCode(2, "the command line is wrong")
-  /// No key that fits.
+  /// A failure without a specific code.
+  public static let failed = ExitCode(1, "failed: see the message")
+  /// An invalid command line. The command was not executed.
+  public static let usage = ExitCode(2, "usage error")
+  /// A missing or wrong key.
   public static let locked = ExitCode(3, "cannot unlock: wrong or missing passphrase or key")
   /// The named object does not exist.
   public static let notFound = ExitCode(4, "no such vault, entity or record")
   /// A file is damaged.
-  public static let damaged = ExitCode(5, "damaged: the file is not what was written")
-  /// Trying again later may work.
-  public static let busy = ExitCode(6, "busy: another process holds what is needed")
-  /// No network, or no response.
-  public static let offline = ExitCode(7, "offline, or the server cannot be reached")
-  /// Done, and the user has to decide something.
+  public static let damaged = ExitCode(5, "damaged data")
+  /// Another process has a lock. A later attempt may succeed.
+  public static let busy = ExitCode(6, "busy: another process holds the vault")
+  /// A missing network, or a server that does not respond.
+  public static let offline = ExitCode(7, "offline, server unreachable, or device-only mode")
+  /// Success, but the user has to decide about conflicts or failed operations.
   public static let attention = ExitCode(8, "done, but conflicts or failed operations need a decision")
   /// The disk is full.
-  public static let noSpace = ExitCode(9, "no space left")
-  /// The data forbid it.
-  public static let refused = ExitCode(10, "refused by a rule of the data: a constraint, a bad value")
-  /// The server does not know us, or no longer.
-  public static let credentials = ExitCode(11, "the server refused the credentials")
+  public static let noSpace = ExitCode(9, "no space left on the device")
+  /// A rule of the data refused the command.
+  public static let refused = ExitCode(10, "refused: a constraint, an invalid value or a pending migration")
+  /// The server refused the token.
+  public static let credentials = ExitCode(11, "the server refused the token: missing, revoked or of another account")
   /// The user or the system stopped the program.
   public static let interrupted = ExitCode(130, "interrupted")
 

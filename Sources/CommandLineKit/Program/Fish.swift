@@ -88,7 +88,7 @@ extension Program {
   }
 }
 
-/// The text as one word for fish.
+/// Returns the text as one word for fish.
 func fishQuoted(_ text: String) -> String {
   "'" + text.flatMap { $0 == "'" || $0 == "\\" ? ["\\", $0] : [$0] } + "'"
 }

@@ -2,27 +2,27 @@
 public struct OptionDescription: Sendable {
   /// The number of values of an option. A flag may always be repeated.
   public enum Repetition: Sendable {
-    /// Once.
+    /// One value at most.
     case once
     /// Any number of times, with one value each: `--header A --header B`.
     case each
-    /// The words that follow are values too: `--schema restoration range`. For commands without arguments.
+    /// The following words are values too: `--schema restoration range`. For commands without arguments.
     case list
-    /// `NAME=VALUE` words that follow are values too: `--set a=1 b=2`.
+    /// The following `NAME=VALUE` words are values too: `--set a=1 b=2`.
     case assignments
   }
 
-  /// Its long name, without the dashes.
+  /// The long name, without the dashes.
   public var long: String
-  /// Its one-letter name.
+  /// The one-letter name.
   public var short: Character?
-  /// How help calls its value, in capitals; nil for a flag.
+  /// The name of the value in help, in capitals; `nil` for a flag.
   public var valueName: String?
   /// The description, in one line.
   public var help: String
   /// The number of values.
   public var repetition: Repetition
-  /// Whether the command cannot do without.
+  /// Whether the command requires the option.
   public var isRequired: Bool
   /// The default, which the help shows.
   public var defaultValue: String?
@@ -35,7 +35,7 @@ public struct OptionDescription: Sendable {
   /// Whether help and completions leave it out.
   public var isHidden: Bool
 
-  /// An option that is on or off.
+  /// Describes an option that is on or off.
   public static func flag(
     _ long: String, short: Character? = nil, _ help: String, isHidden: Bool = false
   ) -> Self {
@@ -44,7 +44,7 @@ public struct OptionDescription: Sendable {
       completion: .none, allowedValues: [], isSecret: false, isHidden: isHidden)
   }
 
-  /// An option with a value.
+  /// Describes an option with a value.
   public static func value(
     _ long: String, _ valueName: String, short: Character? = nil, _ help: String, repetition: Repetition = .once,
     required: Bool = false, default defaultValue: String? = nil, completion: Completion = .none,
@@ -58,7 +58,7 @@ public struct OptionDescription: Sendable {
 
   var isFlag: Bool { valueName == nil }
 
-  /// The completions of a shell: the allowed words, if there are any.
+  /// The completions of a shell: the allowed words, unless any text is allowed.
   var offered: Completion { allowedValues.isEmpty ? completion : .words(allowedValues) }
 
   /// The form on the command line: `--limit`, and `-n` if it has a letter.

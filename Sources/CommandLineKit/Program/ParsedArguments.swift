@@ -7,9 +7,9 @@ public struct ParsedArguments: Sendable {
   public enum Request: Sendable, Equatable {
     /// Run the command.
     case run
-    /// Help for the command, or for the program when the path is empty.
+    /// Show the help for the command, or for the program if the path is empty.
     case help
-    /// The version.
+    /// Show the version.
     case version
   }
 
@@ -32,7 +32,7 @@ public struct ParsedArguments: Sendable {
   /// The path as one string, to switch over: `"key add"`.
   public var command: String { path.joined(separator: " ") }
 
-  /// Whether the flag is on.
+  /// Returns whether a flag is on.
   public func flag(_ name: String) -> Bool { occurrences(name) != nil }
 
   /// Returns the number of times a flag was given: `-vv` is 2.
@@ -41,7 +41,7 @@ public struct ParsedArguments: Sendable {
   /// Returns whether an option or argument was given.
   public func isGiven(_ name: String) -> Bool { occurrences(name) != nil }
 
-  /// The value of an option or argument, or the option's declared default.
+  /// Returns the value of an option or argument, or the option's declared default.
   public func value(_ name: String) -> String? {
     occurrences(name)?.first ?? option(name)?.defaultValue
   }
@@ -51,7 +51,7 @@ public struct ParsedArguments: Sendable {
     occurrences(name) ?? option(name)?.defaultValue.map { [$0] } ?? []
   }
 
-  /// A value that the command cannot do without.
+  /// Returns a required value.
   public func required(_ name: String) throws(UsageError) -> String {
     if let value = value(name) { return value }
     throw mistake("\(spelled(name)) is missing", about: name, .missingArgument)
@@ -61,10 +61,10 @@ public struct ParsedArguments: Sendable {
   public func value<Case: RawRepresentable<String>>(_ name: String, as type: Case.Type) throws(UsageError) -> Case? {
     guard let text = value(name) else { return nil }
     if let value = Case(rawValue: text) { return value }
-    throw mistake("\(spelled(name)) is not one of its values", about: name)
+    throw mistake("\(spelled(name)) is not one of the allowed values", about: name)
   }
 
-  /// A usage error of the command's own, with the help line of the option or argument concerned.
+  /// Returns a usage error of the command, with the help line of the option or argument.
   public func mistake(
     _ message: String, about name: String? = nil, _ kind: UsageError.Kind = .invalidValue, hint: String? = nil
   ) -> UsageError {
@@ -98,22 +98,22 @@ extension ParsedArguments: Equatable {
 }
 
 extension ParsedArguments {
-  /// The value as a whole number, or nil when it was not given.
+  /// Returns the value as a whole number; `nil` if it was not given.
   public func integer(_ name: String) throws(UsageError) -> Int? {
     try integer(name, from: .min, to: .max)
   }
 
-  /// The value as a whole number of at least the bound.
+  /// Returns the value as a whole number of at least the bound.
   public func integer(_ name: String, in range: PartialRangeFrom<Int>) throws(UsageError) -> Int? {
     try integer(name, from: range.lowerBound, to: .max)
   }
 
-  /// The value as a whole number between the bounds.
+  /// Returns the value as a whole number between the bounds.
   public func integer(_ name: String, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
     try integer(name, from: range.lowerBound, to: range.upperBound)
   }
 
-  /// All values as whole numbers of at least the bound, such as the ids of a list.
+  /// Returns all values as whole numbers of at least the bound, such as the ids of a list.
   public func integers(_ name: String, in range: PartialRangeFrom<Int>) throws(UsageError) -> [Int] {
     var numbers: [Int] = []
     for text in values(name) { numbers.append(try number(text, name, range.lowerBound, .max)) }

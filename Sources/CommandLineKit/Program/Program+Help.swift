@@ -1,12 +1,12 @@
 extension Program {
-  /// The help that a command line asks for.
+  /// Returns the help that a command line requests.
   public func help(for arguments: ParsedArguments, terminal: Terminal = .plain) -> String {
     help(arguments.path, terminal: terminal)
   }
 
-  /// Help for the command with the path, or for the program when the path is empty or names nothing.
+  /// Returns the help for the command with the path, or for the program if the path is empty or unknown.
   ///
-  /// It fits into 80 columns, or into the terminal when that is narrower or a little wider.
+  /// The help fits into 80 columns, or into the terminal if that is narrower or slightly wider.
   public func help(_ path: [String] = [], terminal: Terminal = .plain) -> String {
     let page = HelpPage(terminal: terminal)
     guard let chain = chain(path), let command = chain.last else { return page.program(self) }

@@ -4,13 +4,13 @@
 public struct Program: Sendable {
   /// The word that calls it.
   public var name: String
-  /// Its version, as `--version` shows it.
+  /// The version that `--version` shows.
   public var version: String
   /// The description, in a sentence or two.
   public var summary: String
   /// The options that are allowed before and after any command.
   public var options: [OptionDescription]
-  /// Global options of which only one may be given.
+  /// Global options that exclude each other.
   public var choices: [Choice]
   /// The commands, in the order of help.
   public var commands: [CommandDescription]
@@ -34,7 +34,7 @@ public struct Program: Sendable {
     self.exitCodes = exitCodes
   }
 
-  /// Returns the commands of a path from the outermost one; `nil` if it names none.
+  /// Returns the commands of a path from the outermost one; `nil` for an unknown path.
   func chain(_ path: [String]) -> [CommandDescription]? {
     var found: [CommandDescription] = []
     for word in path {
@@ -44,7 +44,7 @@ public struct Program: Sendable {
     return found
   }
 
-  /// Every command that may be shown, groups included, with its path, in the order of help.
+  /// Returns every visible command, including groups, with its path, in the order of help.
   func visibleCommands() -> [(path: [String], chain: [CommandDescription])] {
     var found: [(path: [String], chain: [CommandDescription])] = []
     func visit(_ commands: [CommandDescription], below chain: [CommandDescription]) {
@@ -63,10 +63,10 @@ public struct Program: Sendable {
 }
 
 extension Program {
-  /// The problems of the description itself, for a test of the program.
+  /// Returns the problems of the description, for a test of the program.
   ///
-  /// Every name is unique where it is visible, only the last argument repeats, optional arguments come last, choices
-  /// name existing options, and the command line of every example parses.
+  /// Checks that every name is unique where it is visible, only the last argument repeats, and optional arguments are
+  /// last. Choices must name existing options, and the command line of every example must parse.
   public func problems() -> [String] {
     var problems = namesTwice(commands.flatMap { [$0.name] + $0.aliases } + ["help"], in: name)
     problems += exampleProblems(examples)
@@ -115,7 +115,7 @@ extension Program {
   }
 }
 
-/// The words of a command line in which quotes are the only special signs.
+/// Returns the words of a command line in which quotes are the only special characters.
 func shellSplit(_ line: String) -> [String] {
   var words: [String] = []
   var word: String?
@@ -137,7 +137,8 @@ func shellSplit(_ line: String) -> [String] {
 }
 
 extension Program {
-  /// The whole manual as plain text, in the sections of a man page: every command with its options and examples.
+  /// Returns the whole manual as plain text, in the sections of a man page: every command with its options and
+  /// examples.
   public func manual(terminal: Terminal = .plain) -> String {
     let page = HelpPage(terminal: terminal)
     var text = terminal.styled("\(name.uppercased())(1), version \(version)", .bold) + "\n\n" + page.program(self)
@@ -151,7 +152,7 @@ extension Program {
 }
 
 extension Program {
-  /// The script that makes a shell complete the program's words.
+  /// Returns the script for the completion of the program's words in a shell.
   public func completions(for shell: Shell) -> String {
     switch shell {
     case .bash: bashCompletions()
@@ -160,7 +161,7 @@ extension Program {
     }
   }
 
-  /// The possible words at each place, for the scripts: the program itself has the empty path.
+  /// Returns the possible words at each place, for the scripts. The program has the empty path.
   func completionPlaces() -> [CompletionPlace] {
     let root = CompletionPlace(path: "", summary: summary, commands: commands, options: [], arguments: [])
     return [root]
@@ -172,7 +173,7 @@ extension Program {
       }
   }
 
-  /// The global options that are shown.
+  /// The visible global options.
   var visibleGlobalOptions: [OptionDescription] { globalOptions.filter { !$0.isHidden } }
 
   /// The name for functions of a script: `fieldvault-server` is `fieldvault_server` there.
@@ -181,7 +182,7 @@ extension Program {
   }
 }
 
-/// A command, or the program itself, as the completion scripts see it.
+/// A command, or the program, for the completion scripts.
 struct CompletionPlace {
   /// The words of the command; empty for the program.
   let path: String
@@ -203,7 +204,7 @@ func shellQuoted(_ text: some StringProtocol) -> String {
   "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
 }
 
-/// Words for an array of bash and zsh.
+/// Returns words for an array of bash and zsh.
 func shellWords(_ words: some Sequence<String>) -> String {
   words.map(shellQuoted).joined(separator: " ")
 }

@@ -1,9 +1,9 @@
 // How options and arguments look in help and in usage lines.
 extension OptionDescription {
-  /// With all its spellings: `-n, --limit N`.
+  /// The option with all its spellings: `-n, --limit N`.
   var signature: String { spellings.joined(separator: ", ") + valuePart }
 
-  /// In a usage line: `--limit N`, `--format csv|json`.
+  /// The option in a usage line: `--limit N`, `--format csv|json`.
   var usage: String {
     let words = allowedValues.joined(separator: "|")
     let value = words.isEmpty || words.count > 30 ? valuePart : " \(words)"
@@ -12,7 +12,7 @@ extension OptionDescription {
 
   private var valuePart: String { valueName.map { " \($0)" } ?? "" }
 
-  /// The help text with the facts that only the description has.
+  /// The help text, completed with facts of the description.
   var describedHelp: String {
     var notes: [String] = []
     if !allowedValues.isEmpty { notes.append(allowedValues.joined(separator: ", ")) }
@@ -24,7 +24,7 @@ extension OptionDescription {
 }
 
 extension ArgumentDescription {
-  /// In a usage line: `ENTITY`, `[NAME]`, `UUID ...`.
+  /// The argument in a usage line: `ENTITY`, `[NAME]`, `UUID ...`.
   var usage: String {
     switch count {
     case .one: allowedValues.isEmpty ? name : allowedValues.joined(separator: "|")
@@ -34,14 +34,14 @@ extension ArgumentDescription {
     }
   }
 
-  /// The help with the words that are allowed.
+  /// The help text, completed with the allowed words.
   var describedHelp: String {
     allowedValues.isEmpty ? help : "\(help) (\(allowedValues.joined(separator: ", ")))"
   }
 }
 
 extension Program {
-  /// How the command is called: `fieldvault list ENTITY [--limit N]`.
+  /// Returns the usage line of a command: `fieldvault list ENTITY [--limit N]`.
   func usageLine(_ chain: [CommandDescription]) -> String {
     var words = [name] + chain.map(\.name)
     guard let command = chain.last, command.subcommands.isEmpty else {

@@ -1,23 +1,23 @@
 /// An invalid command line: the problem, then help for the argument, then the usage line.
 ///
-/// The texts repeat names, and values only from a closed set or numbers; never the value of a secret option, nor
-/// words that could be field values.
+/// The texts repeat names, numbers and values of a closed set. They never repeat the value of a secret option, or words
+/// that could be field values.
 public struct UsageError: Error, Sendable, Equatable {
   /// The kind of the mistake.
   public enum Kind: Sendable, Equatable {
-    /// No command was given, or a group without one of its commands.
+    /// A missing command, or a group without one of its commands.
     case missingCommand
     /// An unknown command.
     case unknownCommand
-    /// No such option here.
+    /// An unknown option.
     case unknownOption
-    /// An option lacks its value, or a required option is missing altogether.
+    /// An option lacks its value, or a required option is missing.
     case missingValue
-    /// A flag was given a value.
+    /// A flag has a value.
     case unexpectedValue
     /// An argument is missing.
     case missingArgument
-    /// More arguments than the command takes.
+    /// Too many arguments for the command.
     case tooManyArguments
     /// A value is not allowed.
     case invalidValue
@@ -35,11 +35,11 @@ public struct UsageError: Error, Sendable, Equatable {
   public let hint: String?
   /// The help line of the argument concerned.
   public let help: String?
-  /// How the command is called.
+  /// The usage line of the command.
   public let usage: String
-  /// The command that shows more.
+  /// The command that shows more help.
   public let more: String
-  /// The words of the command, as far as they were understood.
+  /// The recognized words of the command.
   public let path: [String]
 
   /// Always ``ExitCode/usage``.
@@ -63,7 +63,7 @@ extension UsageError: CustomStringConvertible {
 }
 
 extension Program {
-  /// A usage error about the command, with the help line of the option or argument and its usage line.
+  /// Returns a usage error about a command, with the help line of the option or argument and the usage line.
   func usageError(
     _ kind: UsageError.Kind, _ message: String, hint: String? = nil, option: OptionDescription? = nil,
     argument: ArgumentDescription? = nil, in chain: [CommandDescription]
@@ -76,14 +76,14 @@ extension Program {
       more: ([name, "help"] + path).joined(separator: " "), path: path)
   }
 
-  /// How messages call the command: `'key add'`, or by the program's name outside of any.
+  /// Returns the name of a command in messages: `'key add'`, or the name of the program without a command.
   func quoted(_ chain: [CommandDescription]) -> String {
     chain.isEmpty ? name : "'\(chain.map(\.name).joined(separator: " "))'"
   }
 }
 
 extension Sequence<String> {
-  /// `a, b or c`.
+  /// Returns a list such as `a, b or c`.
   func listed(_ conjunction: String = "or") -> String {
     let words = Array(self)
     guard words.count > 1, let last = words.last else { return words.first ?? "" }

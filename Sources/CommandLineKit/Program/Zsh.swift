@@ -66,7 +66,7 @@ extension Program {
       """
   }
 
-  /// One specification for `_arguments`; both spellings exclude each other unless the option repeats.
+  /// Returns a specification for `_arguments`. Both spellings exclude each other unless the option repeats.
   private func zshOption(_ option: OptionDescription) -> String {
     let repeats = !option.isFlag && option.repetition != .once
     let help = "[\(zshEscaped(option.help))]"
@@ -88,7 +88,7 @@ extension Program {
   }
 }
 
-/// The text with the signs escaped that mean something in a specification.
+/// Returns the text with the special characters of a specification escaped.
 private func zshEscaped(_ text: String) -> String {
   text.map { "\\:[]()".contains($0) ? "\\\($0)" : String($0) }.joined()
 }

@@ -1,4 +1,4 @@
-/// The number of terminal columns of a text: 2 for wide East Asian characters and emoji, 0 for combining marks.
+/// Returns the number of terminal columns of a text: 2 for wide East Asian characters and emoji, 0 for combining marks.
 ///
 /// The text must not contain control characters; see ``escaped(_:)``.
 public func displayWidth(_ text: String) -> Int {
@@ -6,7 +6,7 @@ public func displayWidth(_ text: String) -> Int {
   return text.reduce(0) { $0 + displayWidth($1) }
 }
 
-/// The columns of one grapheme cluster.
+/// Returns the columns of one grapheme cluster.
 func displayWidth(_ character: Character) -> Int {
   if character.isASCII { return 1 }
   var width = 0
@@ -39,7 +39,7 @@ private func isZeroWidth(_ scalar: Unicode.Scalar) -> Bool {
   }
 }
 
-/// Unicode's wide and full-width blocks, as in wcwidth, with some adjacent blocks.
+/// Returns whether a character is in Unicode's wide and full-width blocks, as in wcwidth, with some adjacent blocks.
 private func isWide(_ scalar: Unicode.Scalar) -> Bool {
   switch scalar.value {
   case 0..<0x1100: false

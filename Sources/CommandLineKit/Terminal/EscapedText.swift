@@ -1,15 +1,15 @@
-/// Returns the text with visible escapes for characters that a terminal would interpret or not show: `\\n`, `\\x1B`, `\\u202E`,
-/// `\\u200B`.
+/// Returns the text with visible escapes for characters that a terminal would interpret or not show: `\\n`, `\\x1B`,
+/// `\\u202E`, `\\u200B`.
 ///
-/// It escapes control characters of both sets, the marks that reorder text for display, and characters without a glyph, so that
-/// two texts that differ in one of them do not look equal. The result is one line.
+/// Escapes control characters of both sets, the marks that reorder text for display, and characters without a glyph.
+/// Two texts that differ in such a character therefore do not look equal. The result is one line.
 ///
-/// ``Output`` escapes all text that it writes. Call this for a value within a line, whose line breaks must be visible too, and
-/// before its width is measured.
+/// ``Output`` escapes all text that it writes. Call this for a value within a line, whose line breaks must be visible
+/// too, and before its width is measured.
 public func escaped(_ text: String) -> String { escape(text, keeping: { _, _ in 0 }) }
 
-/// The text as ``Output`` writes it: escaped, except for its line breaks and, on a terminal with colours, the sequences of
-/// ``Style``.
+/// Returns the text in the form that ``Output`` writes: escaped, except for its line breaks and, on a terminal with
+/// colours, the sequences of ``Style``.
 func presentable(_ text: String, hasColours: Bool) -> String {
   escape(text) { scalars, place in
     if scalars[place] == "\n" { return 1 }
@@ -17,7 +17,7 @@ func presentable(_ text: String, hasColours: Bool) -> String {
   }
 }
 
-/// - Parameter keeping: returns how many scalars from a place on are passed through.
+/// - Parameter keeping: returns the number of scalars from a position on that stay unescaped.
 private func escape(
   _ text: String, keeping: (String.UnicodeScalarView, String.UnicodeScalarView.Index) -> Int
 ) -> String {
@@ -43,7 +43,7 @@ private func escape(
   return copied == scalars.startIndex ? text : result + text[copied...]
 }
 
-/// The next character from a position on whose first byte may begin a hidden one.
+/// Returns the next character from a position on whose first byte can begin a hidden character.
 private func indexOfCandidate(in text: String, from place: String.Index) -> String.Index? {
   let rest = text.utf8[place...]
   let offset = rest.withContiguousStorageIfAvailable { bytes in bytes.firstIndex(where: canBeginHidden) }
@@ -51,7 +51,7 @@ private func indexOfCandidate(in text: String, from place: String.Index) -> Stri
   return offset.map { rest.index(place, offsetBy: $0) }
 }
 
-/// Whether the character joins two emoji to one, which a reader sees.
+/// Returns whether the character joins two emoji to a visible one.
 private func joinsEmoji(_ scalars: String.UnicodeScalarView, _ place: String.UnicodeScalarView.Index) -> Bool {
   guard scalars[place].value == 0x200D, place > scalars.startIndex else { return false }
   let next = scalars.index(after: place)
@@ -75,8 +75,8 @@ private func visible(_ scalar: Unicode.Scalar) -> String {
   }
 }
 
-/// The text with every character beyond printable ASCII escaped, and backslashes doubled: different texts never give the
-/// same one, not even with letters that look alike.
+/// Returns the text with every character beyond printable ASCII escaped, and with doubled backslashes. Different texts
+/// never have the same result, even with letters that look alike.
 public func asciiEscaped(_ text: String) -> String {
   text.unicodeScalars.map { scalar in
     switch scalar.value {
@@ -102,7 +102,8 @@ public func appearance(_ text: String) -> String {
   return result
 }
 
-/// Whether no character that ``isHidden(_:)`` begins with the byte. Western text with accents has none of them.
+/// Returns whether a character for which ``isHidden(_:)`` is `true` can begin with the byte. Western text with accents
+/// does not contain such bytes.
 private func canBeginHidden(_ byte: UInt8) -> Bool {
   switch byte {
   case 0..<0x20, 0x7F, 0xC2, 0xCD, 0xD8, 0xE1, 0xE2, 0xE3, 0xEF, 0xF3: true
@@ -110,7 +111,7 @@ private func canBeginHidden(_ byte: UInt8) -> Bool {
   }
 }
 
-/// Whether a terminal would obey the character or show nothing for it.
+/// Returns whether a terminal interprets the character or does not show it.
 private func isHidden(_ scalar: Unicode.Scalar) -> Bool {
   if drivesTerminal(scalar) { return true }
   switch scalar.value {
@@ -121,7 +122,7 @@ private func isHidden(_ scalar: Unicode.Scalar) -> Bool {
   }
 }
 
-/// Whether a terminal would obey the character and not show it.
+/// Returns whether a terminal interprets the character instead of showing it.
 func drivesTerminal(_ scalar: Unicode.Scalar) -> Bool {
   switch scalar.value {
   case 0..<0x20, 0x7F..<0xA0: true

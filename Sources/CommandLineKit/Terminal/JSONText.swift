@@ -1,11 +1,11 @@
-/// Appends the text as a JSON string, quotes included.
+/// Appends the text as a JSON string, including quotes.
 func appendJSONString(_ text: String, to bytes: inout [UInt8]) {
   var text = text
   // A native string hands out its own bytes, which are valid UTF-8.
   text.withUTF8 { appendValid($0, to: &bytes) }
 }
 
-/// Appends UTF-8 from elsewhere, which may be wrong, as a JSON string.
+/// Appends external UTF-8, which may be invalid, as a JSON string.
 func appendJSONString(utf8 text: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]) {
   if text.allSatisfy({ $0 < 0x80 }) {
     appendValid(text, to: &bytes)
@@ -14,7 +14,7 @@ func appendJSONString(utf8 text: UnsafeBufferPointer<UInt8>, to bytes: inout [UI
   }
 }
 
-/// Appends valid UTF-8: runs without anything to escape in one piece.
+/// Appends valid UTF-8. Copies runs without escapes in one piece.
 private func appendValid(_ text: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]) {
   bytes.append(UInt8(ascii: "\""))
   var start = 0
@@ -39,7 +39,7 @@ private func appendValid(_ text: UnsafeBufferPointer<UInt8>, to bytes: inout [UI
   bytes.append(UInt8(ascii: "\""))
 }
 
-/// Whether no escaped character contains the byte at any position.
+/// Returns whether the byte is not part of any escaped character.
 @inline(__always)
 private func isPlain(_ byte: UInt8) -> Bool {
   byte < 0x80
@@ -47,7 +47,7 @@ private func isPlain(_ byte: UInt8) -> Bool {
     : byte != 0xC2 && byte != 0xD8 && byte != 0xE2
 }
 
-/// The length of the character at the index, and its scalar when JSON or a terminal needs it escaped.
+/// Returns the length of the character at the index, and its scalar if it must be escaped in JSON or on a terminal.
 private func scalarToEscape(
   _ text: UnsafeBufferPointer<UInt8>, at index: Int
 ) -> (length: Int, scalar: Unicode.Scalar?) {

@@ -1,6 +1,6 @@
 /// Writes JSON to a growing buffer of bytes, without building a tree.
 ///
-/// The same calls always produce the same bytes: keys stay in the given order. Pretty for a user at a terminal,
+/// The same calls always produce the same bytes: keys stay in the given order. The output is indented on a terminal and
 /// compact otherwise. Characters that could control a terminal are escaped, so the text is safe to show.
 ///
 /// ```swift
@@ -30,12 +30,12 @@ public struct JSONWriter: Sendable {
     var isEmpty = true
   }
 
-  /// A writer of one document, or of several one after the other.
+  /// Creates a writer of one document, or of several documents in sequence.
   public init(pretty: Bool = false) {
     isPretty = pretty
   }
 
-  /// A writer that is pretty when the output is a terminal.
+  /// Creates a writer that indents if the output is a terminal.
   public init(for output: Output) {
     self.init(pretty: output.terminal.isTerminal)
   }
@@ -54,9 +54,9 @@ public struct JSONWriter: Sendable {
   /// Ends the array: `]`.
   public mutating func endArray() { end(UInt8(ascii: "]"), isObject: false) }
 
-  /// The key of the value that comes next.
+  /// Writes the key of the next value.
   public mutating func key(_ name: String) {
-    assert(levels.last?.isObject == true && !hasKey, "a key stands in an object, before its value")
+    assert(levels.last?.isObject == true && !hasKey, "a key must be in an object, before its value")
     separate()
     appendJSONString(name, to: &bytes)
     bytes.append(UInt8(ascii: ":"))
@@ -64,19 +64,19 @@ public struct JSONWriter: Sendable {
     hasKey = true
   }
 
-  /// Ends a document with a line feed; another may follow, as in NDJSON.
+  /// Ends a document with a line feed. Another document may follow, as in NDJSON.
   public mutating func endDocument() {
     assert(levels.isEmpty, "the document is not complete")
     bytes.append(UInt8(ascii: "\n"))
   }
 
-  /// Hands the bytes to the output once there are enough of them, or all of them when the document is complete.
+  /// Writes the bytes to the output if enough of them are collected, or if the document is complete.
   public mutating func drain(to output: Output) throws(OutputError) {
     guard bytes.count >= 64 * 1024 || levels.isEmpty else { return }
     try output.write(takeBytes())
   }
 
-  /// The bytes so far, which are the caller's from now on.
+  /// Returns the bytes so far, and clears the buffer.
   public mutating func takeBytes() -> [UInt8] {
     var taken: [UInt8] = []
     taken.reserveCapacity(min(bytes.capacity, 128 * 1024))
@@ -84,7 +84,7 @@ public struct JSONWriter: Sendable {
     return taken
   }
 
-  /// Puts one value where the next one belongs.
+  /// Writes one value at the current position.
   mutating func put(_ write: (inout [UInt8]) -> Void) {
     beginValue()
     write(&bytes)
@@ -97,7 +97,7 @@ public struct JSONWriter: Sendable {
   }
 
   private mutating func end(_ bracket: UInt8, isObject: Bool) {
-    assert(levels.last?.isObject == isObject && !hasKey, "what ends is not what began")
+    assert(levels.last?.isObject == isObject && !hasKey, "the end does not match the beginning")
     let level = levels.popLast()
     if level?.isEmpty == false { breakLine() }
     bytes.append(bracket)
@@ -107,7 +107,7 @@ public struct JSONWriter: Sendable {
     if hasKey {
       hasKey = false
     } else {
-      assert(levels.last?.isObject != true, "a value in an object has a key")
+      assert(levels.last?.isObject != true, "a value in an object needs a key")
       separate()
     }
   }
@@ -126,70 +126,71 @@ public struct JSONWriter: Sendable {
   }
 }
 
-/// A number that JSON cannot say: not a number, or infinite.
+/// A number that JSON cannot represent: not a number, or infinite.
 public struct JSONNumberError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// The error.
+  /// The message of the error.
   public var description: String { "JSON has no numbers that are infinite or not a number" }
 }
 
 extension JSONWriter {
-  /// A text.
+  /// Writes a text.
   public mutating func value(_ text: String) { put { appendJSONString(text, to: &$0) } }
 
   /// Writes UTF-8 text from memory. Invalid bytes become U+FFFD.
   public mutating func value(utf8 text: UnsafeBufferPointer<UInt8>) { put { appendJSONString(utf8: text, to: &$0) } }
 
-  /// A whole number, with all of its 64 bits.
+  /// Writes an integer with all of its 64 bits.
   public mutating func value(_ number: Int64) { put { appendDecimal(number, to: &$0) } }
 
-  /// A whole number.
+  /// Writes an integer.
   public mutating func value(_ number: Int) { value(Int64(number)) }
 
-  /// Writes a number that is JSON already.
+  /// Writes a number that is already JSON.
   public mutating func value(jsonNumber text: String) { put { $0.append(contentsOf: text.utf8) } }
 
-  /// A number as the shortest text that reads back as the same number. Always with a fraction or an exponent: `21.0`.
+  /// Writes a number as the shortest text that reads back as the same number, always with a fraction or an exponent:
+  /// `21.0`.
   public mutating func value(_ number: Double) throws(JSONNumberError) {
     guard number.isFinite else { throw JSONNumberError() }
     put { $0.append(contentsOf: number.description.utf8) }
   }
 
-  /// `true` or `false`.
+  /// Writes `true` or `false`.
   public mutating func value(_ flag: Bool) { put { $0.append(contentsOf: (flag ? "true" : "false").utf8) } }
 
-  /// `null`.
+  /// Writes `null`.
   public mutating func null() { put { $0.append(contentsOf: "null".utf8) } }
 
-  /// Bytes as a text in base64, with padding (RFC 4648, section 4).
+  /// Writes bytes as text in base64, with padding (RFC 4648, section 4).
   public mutating func base64(_ data: UnsafeRawBufferPointer) { put { appendBase64(data, to: &$0) } }
 
-  /// Bytes as a text in base64.
+  /// Writes bytes as text in base64.
   public mutating func base64(_ data: [UInt8]) { data.withUnsafeBytes { base64($0) } }
 
-  /// Writes a text that is one JSON value already, such as a stored payload, without a check.
+  /// Writes a text that is already one JSON value, such as a stored payload, without a check.
   public mutating func raw(_ json: String) { put { $0.append(contentsOf: json.utf8) } }
 }
 
 extension JSONWriter {
-  /// A key with a text, or `null`.
+  /// Writes a key with a text or `null`.
   public mutating func member(_ name: String, _ text: String?) {
     key(name)
     if let text { value(text) } else { null() }
   }
 
-  /// A key with a whole number, or `null`.
+  /// Writes a key with an integer or `null`.
   public mutating func member(_ name: String, _ number: Int?) {
     key(name)
     if let number { value(number) } else { null() }
   }
 
-  /// A key with a number.
+  /// Writes a key with a number.
   public mutating func member(_ name: String, _ number: Double) throws(JSONNumberError) {
     key(name)
     try value(number)
   }
 
-  /// A key with a flag.
+  /// Writes a key with a flag.
   public mutating func member(_ name: String, _ flag: Bool) {
     key(name)
     value(flag)

@@ -13,16 +13,16 @@ import Platform
 /// A terminal receives every write at once. A file or pipe receives large blocks, the last one with ``flush()``. A
 /// failed write throws ``OutputError``. Output is complete only after a successful flush.
 ///
-/// May be used from any thread. Each write stays in one piece.
+/// Can be used from any thread. Each write stays in one piece.
 public final class Output: Sendable {
-  /// Where it writes to.
+  /// The descriptor of the destination.
   public let descriptor: Int32
   /// The kind of the destination.
   public let terminal: Terminal
   private let buffer: Locked<[UInt8]>
   private let limit: Int
 
-  /// A writer to an open descriptor, which it does not close.
+  /// Creates a writer to an open descriptor, which it does not close.
   public init(descriptor: Int32, terminal: Terminal? = nil, limit: Int = 64 * 1024) {
     let terminal = terminal ?? Terminal(descriptor: descriptor)
     self.descriptor = descriptor
@@ -31,8 +31,8 @@ public final class Output: Sendable {
     buffer = Locked([])
   }
 
-  /// Writes text for users. Characters that would control a terminal or are invisible are escaped, wherever the text
-  /// comes from. Line breaks and styles stay.
+  /// Writes text for users. Characters that would control a terminal or are invisible are escaped in any text. Line
+  /// breaks and styles stay.
   public func write(_ text: String) throws(OutputError) {
     let text = presentable(text, hasColours: terminal.hasColours)
     try append { $0.append(contentsOf: text.utf8) }
@@ -65,7 +65,7 @@ public final class Output: Sendable {
   }
 }
 
-/// Writes all of the bytes, however many calls that takes.
+/// Writes all of the bytes, in several calls if necessary.
 func writeAll(_ bytes: [UInt8], to descriptor: Int32) throws(OutputError) {
   var start = 0
   while start < bytes.count {

@@ -6,19 +6,19 @@
   import Darwin
 #endif
 
-/// Why output could not be written.
+/// The reason why output could not be written.
 public struct OutputError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The kinds that a program treats differently.
   public enum Kind: Sendable, Equatable {
-    /// The reader closed the pipe, as after `| head`. The program stops silently with exit code 0, as others do.
+    /// The reader closed the pipe, as after `| head`. The program stops silently with exit code 0, like other programs.
     case closed
     /// The disk or the quota is full.
     case noSpace
-    /// Anything else.
+    /// Any other failure.
     case failed
   }
 
-  /// The system's number.
+  /// The value of `errno`.
   public let code: Int32
 
   init(_ code: Int32) {
@@ -43,7 +43,7 @@ public struct OutputError: Error, Sendable, Equatable, CustomStringConvertible {
     }
   }
 
-  /// The message, with the system's words.
+  /// The message with the text of the system.
   public var description: String {
     "cannot write the output: \(String(cString: strerror(code)).lowercased())"
   }

@@ -3,9 +3,9 @@ import Synchronization
 
 /// A progress line on standard error.
 ///
-/// It is drawn at most ten times a second, only on a terminal, and clears itself at the end. ``advance(by:)`` may be
-/// called for every row from any thread: without a terminal it is one comparison, otherwise an atomic addition and a
-/// look at the clock.
+/// The line is drawn at most ten times a second, only on a terminal, and is cleared at the end. ``advance(by:)`` can be
+/// called for every row from any thread. It costs one comparison without a terminal, otherwise an atomic addition and a
+/// read of the clock.
 ///
 /// ```swift
 /// let progress = ProgressLine("importing", total: 100_000, terminal: standardError, isQuiet:
@@ -17,11 +17,11 @@ import Synchronization
 public final class ProgressLine: Sendable {
   /// The counted unit.
   public enum Unit: Sendable {
-    /// Things: `12,345`.
+    /// A count: `12,345`.
     case items
     /// Bytes: `12.3 MB`.
     case bytes
-    /// Nothing: only the time that has passed is shown.
+    /// Time: only the elapsed time is shown.
     case time
   }
 

@@ -11,15 +11,15 @@ import Synchronization
 
 /// The handling of signals that stop the process.
 ///
-/// The first SIGINT or SIGTERM calls a closure on a queue of its own, where any code may run. The program then ends
-/// in an orderly way. A second signal ends the process at once, with 128 plus the number of the signal. A signal that
-/// was ignored from the start, as under `nohup`, stays ignored.
+/// The first SIGINT or SIGTERM calls a closure on a separate queue, where any code may run. The program then ends in an
+/// orderly way. A second signal ends the process at once, with 128 plus the number of the signal. A signal that was
+/// ignored from the start, as under `nohup`, stays ignored.
 ///
 /// SIGHUP ends a program that does not handle it. Long-running programs use ``onHangUp(_:)``.
 ///
 /// Child processes do not inherit the handlers: they have the default action of every signal.
 public enum Signals {
-  /// Which signal came.
+  /// The received signal.
   public enum Signal: Sendable {
     /// SIGINT: Control-C.
     case interrupt
@@ -49,7 +49,8 @@ public enum Signals {
     for number in [SIGINT, SIGTERM] where !isIgnored(number) { install(number, handleStop) }
   }
 
-  /// Calls back for each SIGHUP, which does not end the process from then on. To be called once, at the start of the program.
+  /// Calls back for each SIGHUP, which does not end the process from then on. To be called once, at the start of the
+  /// program.
   public static func onHangUp(_ action: @escaping @Sendable () -> Void) {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return }

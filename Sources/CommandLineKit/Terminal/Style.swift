@@ -1,4 +1,4 @@
-/// How text is set off on a terminal that shows colours.
+/// The style of text on a terminal with colours.
 public enum Style: Int, Sendable {
   /// Stronger.
   case bold = 1

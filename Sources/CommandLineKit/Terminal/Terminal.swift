@@ -12,7 +12,7 @@ import CPlatform
 public struct Terminal: Sendable, Equatable {
   /// Whether it is a terminal and not a file or a pipe.
   public var isTerminal: Bool
-  /// Its columns; 80 when there is no terminal or it does not say.
+  /// The number of columns; 80 without a terminal or if it is unknown.
   public var width: Int
   /// Whether styles are shown.
   public var hasColours: Bool
@@ -32,8 +32,8 @@ public struct Terminal: Sendable, Equatable {
 
   /// Detects the terminal at standard output (1) or standard error (2).
   ///
-  /// There are no colours with `--no-color`, with a non-empty `NO_COLOR`, with `TERM=dumb` or without `TERM`, or if
-  /// the descriptor is not a terminal.
+  /// Colours are disabled with `--no-color`, with a non-empty `NO_COLOR`, with `TERM=dumb` or without `TERM`, or if the
+  /// descriptor is not a terminal.
   public init(descriptor: Int32, noColor: Bool = false, environment: (String) -> String? = Terminal.variable) {
     let kind = environment("TERM") ?? ""
     let isCapable = kind != "dumb" && !kind.isEmpty

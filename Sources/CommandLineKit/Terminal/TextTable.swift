@@ -47,7 +47,7 @@ public struct TextTable: Sendable {
     hasContent = titles.map { _ in false }
   }
 
-  /// Whether there are no rows.
+  /// Whether the table is empty.
   public var isEmpty: Bool { rows.isEmpty }
 
   /// Adds a row. Missing cells are empty, cells beyond the last title are left out.

@@ -33,9 +33,9 @@ func wrapUsage(_ line: String, width: Int, first: String, indent: Int) -> String
   return String(text.map { $0 == "\u{A0}" ? " " : $0 })
 }
 
-/// Rows of a name and its description in two columns; a name that is too wide has its description below.
+/// Returns rows of a name and its description in two columns. The description of a name that is too wide is below it.
 ///
-/// The first column is as wide as its widest name, and not narrower than asked for.
+/// The first column is as wide as its widest name, and not narrower than requested.
 func twoColumns(
   _ rows: [(name: String, text: String)], width: Int, terminal: Terminal, atLeast: Int = 0, atMost: Int = 26
 ) -> String {

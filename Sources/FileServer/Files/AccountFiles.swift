@@ -28,10 +28,11 @@ package final class AccountFiles: Sendable {
   private let madeFolders = Locked<Set<String>>([])
   private let marking = Locked(())
 
-  /// How many bytes the file system of a folder has left.
+  /// Returns the free bytes of the file system of a folder.
   typealias FreeBytes = @Sendable (_ folder: String) throws -> Int64
   private let freeBytes: FreeBytes
-  /// The space that uploads leave free, so that databases can still be written, including the one that removes files.
+  /// The space that uploads leave free, so that databases can still be written, including the database from which files
+  /// are removed.
   static let reserve: Int64 = 64 << 20
 
   /// - Parameter parent: the folder of the account.
@@ -60,8 +61,8 @@ package final class AccountFiles: Sendable {
     }
   }
 
-  /// Opens the file of an upload for writing, making it when it is missing; nil when another writer has it.
-  /// - Returns: the descriptor, locked.
+  /// Opens the file of an upload for writing, and creates it if it is missing.
+  /// - Returns: the locked descriptor; `nil` if another writer has the file.
   func openForWriting(_ file: String) throws -> Int32? {
     try makeFolder(of: file)
     let path = path(of: file)
@@ -83,7 +84,7 @@ package final class AccountFiles: Sendable {
 
   /// Opens the file of an upload that will be removed, so that no writer uses it. It does not create the file,
   /// because it must work on a full disk.
-  /// - Returns: the locked descriptor; `nil` if there is no file.
+  /// - Returns: the locked descriptor; `nil` if the file does not exist.
   /// - Throws: ``FileRefusal`` with `busy` if a writer has it.
   func openForRemoval(_ file: String) throws -> Int32? {
     let descriptor = cplatform_open(path(of: file), O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0)
@@ -107,7 +108,7 @@ package final class AccountFiles: Sendable {
     throw error
   }
 
-  /// Opens a file for reading; nil when it is not there.
+  /// Opens a file for reading. Returns `nil` if it is missing.
   func openForReading(_ file: String) throws -> (file: OpenedFile, size: Int64)? {
     let descriptor = cplatform_open(path(of: file), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0)
     guard descriptor >= 0 else {
@@ -130,11 +131,11 @@ package final class AccountFiles: Sendable {
 
   // MARK: The marker
 
-  /// The name of the file in the folder that carries the marker.
+  /// The name of the marker file in the folder.
   private static let markerName = "marker"
 
-  /// Returns whether the folder has the marker of this account. A folder that was never marked is marked, unless the
-  /// account has contents of which the folder has none: then it is another folder.
+  /// Returns whether the folder has the marker of this account. Marks a folder that was never marked, unless the
+  /// account has contents and the folder contains none of them. Such a folder belongs to another account or volume.
   func carriesMarker() async throws -> Bool {
     let known = try await database.read { try FileTables(connection: $0).marker() }
     let path = folder + "/" + Self.markerName
@@ -155,11 +156,11 @@ package final class AccountFiles: Sendable {
     return true
   }
 
-  /// - Throws: ``ServerError`` with `disk` when the folder does not carry the marker of this account.
+  /// - Throws: ``ServerError`` with `disk` if the folder lacks the marker of this account.
   func requireMarker() async throws {
     guard try await carriesMarker() else {
       throw ServerError(
-        .disk, "\(folder) does not carry the marker of this account: another volume is mounted there, or none")
+        .disk, "\(folder) lacks the marker of this account: its volume is not mounted, or another one is")
     }
   }
 
@@ -220,7 +221,7 @@ package final class AccountFiles: Sendable {
       && file.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
   }
 
-  /// Refuses so many bytes more where the disk has no room for them beside the reserve.
+  /// Refuses bytes that do not fit on the disk in addition to the reserve.
   func checkRoom(for bytes: Int64) throws {
     guard try freeBytes(parent) - Self.reserve > bytes else { throw FileRefusal.noSpace }
   }

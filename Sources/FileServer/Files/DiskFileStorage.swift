@@ -21,12 +21,12 @@ public final class DiskFileStorage: FileStorage {
 
   private let freeBytes: AccountFiles.FreeBytes
 
-  /// Files in a server's folder.
+  /// Creates the storage of files in a server's folder.
   public convenience init(in folder: ServerFolder) {
     self.init(in: folder) { Int64(try Files.freeBytes(at: $0)) }
   }
 
-  /// - Parameter freeBytes: how much room the disk has, which tests decide.
+  /// - Parameter freeBytes: returns the free space of the disk; tests inject their own function.
   init(in folder: ServerFolder, freeBytes: @escaping AccountFiles.FreeBytes) {
     self.folder = folder
     self.freeBytes = freeBytes
@@ -57,7 +57,7 @@ public final class DiskFileStorage: FileStorage {
     }
   }
 
-  /// The tables of an account's files, which those in an object store share.
+  /// Returns the database of an account's files, also for files in an object store.
   package func database(_ account: AccountName) throws -> Database { try files(account).database }
 
   /// Returns the text of 128 random bits.
@@ -65,7 +65,7 @@ public final class DiskFileStorage: FileStorage {
 
   // MARK: Uploads
 
-  /// Begins an upload. Its file is made with the first byte.
+  /// Begins an upload. Its file is created with the first byte.
   public func begin(
     _ account: AccountName, _ upload: NewUpload, quota: Int64, at time: Int64
   ) async throws -> StoredUpload {
@@ -89,12 +89,12 @@ public final class DiskFileStorage: FileStorage {
     return stored
   }
 
-  /// An upload.
+  /// Returns an upload; `nil` if it does not exist.
   public func upload(_ account: AccountName, _ id: String) async throws -> StoredUpload? {
     try await files(account).database.read { try FileTables(connection: $0).upload(id)?.upload }
   }
 
-  /// Says how long an upload becomes.
+  /// Sets the length of an upload.
   public func setLength(
     _ account: AccountName, _ id: String, to length: Int64, quota: Int64
   ) async throws -> StoredUpload {
@@ -159,7 +159,7 @@ public final class DiskFileStorage: FileStorage {
     }
   }
 
-  /// - Parameter time: with one, an upload that has got more time meanwhile stays.
+  /// - Parameter time: if not `nil`, an upload that expires later is not removed.
   private func removeUpload(_ id: String, _ files: AccountFiles, expiredAt time: Int64?) async throws {
     guard let row = try await files.database.read({ try FileTables(connection: $0).upload(id) }) else { return }
     let descriptor = try files.openForRemoval(row.file)
@@ -179,13 +179,12 @@ public final class DiskFileStorage: FileStorage {
 
   // MARK: Contents
 
-  /// A content.
+  /// Returns a content; `nil` if it does not exist.
   public func content(_ account: AccountName, _ name: ContentName) async throws -> StoredContent? {
     try await open(account, name)?.0
   }
 
-  /// Returns a content. If its bytes are missing or have another length, it is marked and kept, because they may
-  /// reappear.
+  /// Opens a content. If its bytes are missing or have another length, it is only marked, because they may reappear.
   /// - Throws: ``ServerError`` with `disk` if another volume is mounted.
   public func open(_ account: AccountName, _ name: ContentName) async throws -> (StoredContent, OpenedFile)? {
     let files = try files(account)
@@ -238,13 +237,13 @@ public final class DiskFileStorage: FileStorage {
     try files.remove(file)
   }
 
-  /// How many bytes count towards the quota of a user.
+  /// Returns the number of bytes that count towards the quota of a user.
   public func usedBytes(_ account: AccountName, by userId: Int64) async throws -> Int64 {
     try await files(account).database.read { try FileTables(connection: $0).usedBytes(userId) }
   }
 
-  /// Marks contents that no record needs and files without a row, checks missing ones again, and removes those that
-  /// ``FileSweep`` allows.
+  /// Marks contents that no record needs and files without a row, checks missing contents again, and removes the files
+  /// that ``FileSweep`` allows.
   public func sweep(_ account: AccountName, _ rule: SweepRule) async throws {
     let files = try files(account)
     try await markUnused(files, rule)
@@ -276,7 +275,7 @@ public final class DiskFileStorage: FileStorage {
     }
   }
 
-  /// Marks the contents that no record needs, and removes the mark of those that a record needs again.
+  /// Marks the contents that no record needs, and unmarks contents that a record needs again.
   private func markUnused(_ files: AccountFiles, _ rule: SweepRule) async throws {
     var last = ""
     while true {
@@ -299,7 +298,8 @@ public final class DiskFileStorage: FileStorage {
     }
   }
 
-  /// Closes all databases. Transactions under way finish first; closing waits at most ``AccountDatabase/closeLimit`` for them.
+  /// Closes all databases. Transactions under way finish first; closing waits at most ``AccountDatabase/closeLimit``
+  /// for them.
   public func close() {
     isClosed.withLock { $0 = true }
     for files in accounts.withLock({ Array($0.values) }) {

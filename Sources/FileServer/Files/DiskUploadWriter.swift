@@ -9,15 +9,15 @@ import ServerStorage
   import Darwin
 #endif
 
-/// Writes to the file of one upload, which it holds locked.
+/// Writes to the locked file of one upload.
 final class DiskUploadWriter: UploadWriting {
   private struct State {
     var upload: StoredUpload
     /// The offset of the next byte.
     var end: Int64
-    /// Up to where bytes of an upload of unknown length count towards the quota already.
+    /// The offset up to which bytes of an upload of unknown length already count towards the quota.
     var reserved: Int64
-    /// Whether a commit has failed and may reappear. In this case the file must keep its bytes.
+    /// Whether a commit has failed and may still take effect. In this case the file must keep its bytes.
     var mayCountMore = false
     var isClosed = false
   }
@@ -64,7 +64,7 @@ final class DiskUploadWriter: UploadWriting {
 
   var upload: StoredUpload { state.withLock { $0.upload } }
 
-  /// The first reservation. It also releases reservations that a crash left.
+  /// Makes the first reservation, and releases reservations that a crash left.
   func begin(reserving bytes: Int64, quota: Int64) async throws {
     let upload = upload
     guard upload.length == nil else { return }
@@ -157,7 +157,7 @@ final class DiskUploadWriter: UploadWriting {
     }
   }
 
-  /// While the file is still locked, because the next writer makes its own reservation.
+  /// Releases the reservation while the file is still locked, because the next writer makes its own.
   private func giveBackReservation() {
     let (upload, reserved, isClosed) = state.withLock { ($0.upload, $0.reserved, $0.isClosed) }
     guard !isClosed, upload.length == nil, reserved > upload.offset else { return }

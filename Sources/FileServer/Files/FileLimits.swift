@@ -4,16 +4,16 @@ public struct FileLimits: Sendable {
   public var fileBytes: Int64 = 10 << 30
   /// The quota of the files of one user, in bytes.
   public var quotaBytes: Int64 = 100 << 30
-  /// The media types of files that are sent to an object store. Files that are sent to the server itself are bytes.
+  /// The media types of files that are sent to an object store. Files that are sent to the server have no media type.
   public var contentTypes = ContentTypes.usual
-  /// Seconds after which an upload that got no bytes is given up.
+  /// The seconds without new bytes after which an upload expires.
   public var uploadSeconds = 7 * 86_400
-  /// Uploads of one user that may get bytes at once.
+  /// The greatest number of uploads of one user that receive bytes at the same time.
   public var uploadsAtOnce = 64
   /// The burst of requests about files per user, and the sustained requests per second. They are counted separately
-  /// from those about records, so that neither delays the other.
+  /// from requests about records, so that neither kind delays the other.
   public var requestBurst = 5_000
-  /// See ``requestBurst``.
+  /// The sustained requests per second; see ``requestBurst``.
   public var requestsPerSecond = 1_000
 
   /// The limits that `FileEndpoints.md` states.

@@ -7,8 +7,8 @@ extension AccountDatabase {
     fileName: "files.db", keyName: "files", readers: 2, schema: FileSchema.schema, wasMadeAtFirstUse: true)
 }
 
-/// The tables of `files.db`, which each account has beside its records: so a commit of an offset never waits for a commit
-/// of records, nor the other way round.
+/// The tables of `files.db`, a separate database of each account. A commit of an offset therefore never waits for a
+/// commit of records, or the reverse.
 enum FileSchema {
   static let schema = Schema(
     name: "files",
@@ -16,7 +16,7 @@ enum FileSchema {
       MigrationFile(
         version: 1, name: "uploads_and_contents",
         sql: """
-          -- An upload, under way or finished; a finished one stays until it expires, for a client that missed the answer.
+          -- An upload, under way or finished. A finished one stays until it expires, for a client that missed the response.
           CREATE TABLE Upload (
             id TEXT NOT NULL PRIMARY KEY, -- its name in addresses
             userId INTEGER NOT NULL,

@@ -24,18 +24,18 @@ public protocol FileStorage: Sendable {
   /// - Throws: ``FileRefusal`` with `exists` if the content exists and is not refuted, `overQuota` or `noSpace`.
   func begin(_ account: AccountName, _ upload: NewUpload, quota: Int64, at time: Int64) async throws -> StoredUpload
 
-  /// An upload, finished ones too until they expire, or `nil` if no entry has this id.
+  /// Returns an upload; `nil` if no upload has this id. A finished upload exists until it expires.
   func upload(_ account: AccountName, _ id: String) async throws -> StoredUpload?
 
-  /// Says how long an upload becomes that did not say so at its beginning.
+  /// Sets the length of an upload that was created without a length.
   /// - Throws: ``FileRefusal`` with `overQuota`, `noSpace`, or `gone`.
   func setLength(_ account: AccountName, _ id: String, to length: Int64, quota: Int64) async throws -> StoredUpload
 
   /// Opens an upload for writing at its offset.
-  /// - Parameter bytes: how many are going to come, as far as that is known. Those of an upload of unknown length count
-  ///   towards the quota from now on, until the writer is closed.
-  /// - Throws: ``FileRefusal`` with `busy` while it has a writer, `gone`, `damaged` when bytes before its offset were lost,
-  ///   `noSpace` when the rest of it has no room, or `overQuota`.
+  /// - Parameter bytes: the number of expected bytes, if it is known. For an upload of unknown length they count
+  ///   towards the quota until the writer is closed.
+  /// - Throws: ``FileRefusal`` with `busy` while it has a writer, `gone`, `damaged` if bytes before its offset were
+  ///   lost, `noSpace` if its rest does not fit on the disk, or `overQuota`.
   func openWriter(
     _ account: AccountName, _ id: String, reserving bytes: Int64, quota: Int64
   ) async throws -> any UploadWriting
@@ -44,23 +44,23 @@ public protocol FileStorage: Sendable {
   /// - Throws: ``FileRefusal`` with `busy` while it has a writer.
   func removeUpload(_ account: AccountName, _ id: String) async throws
 
-  /// A finished content, or `nil` if no entry has this name.
+  /// Returns a finished content; `nil` if no content has this name.
   func content(_ account: AccountName, _ name: ContentName) async throws -> StoredContent?
 
-  /// The bytes of a finished content.
+  /// Opens the bytes of a finished content.
   func open(_ account: AccountName, _ name: ContentName) async throws -> (StoredContent, OpenedFile)?
 
-  /// The length and the digest of a finished content, or `nil` if no entry has this name.
+  /// Returns the length and the digest of a finished content; `nil` if no content has this name.
   func digest(_ account: AccountName, _ name: ContentName) async throws -> StoredDigest?
 
-  /// Compares a content that was never compared with the claims of its records. One that is another counts as absent until an
-  /// upload replaces it.
+  /// Compares a content that was never compared with the claims of its records. A content that differs from its records
+  /// counts as absent until an upload replaces it.
   func prove(_ account: AccountName, _ name: ContentName, _ claims: [ContentClaim]) async throws
 
   /// Removes a content and its bytes. An unknown name is ignored.
   func removeContent(_ account: AccountName, _ name: ContentName) async throws
 
-  /// How many bytes count towards the quota of a user.
+  /// Returns the number of bytes that count towards the quota of a user.
   func usedBytes(_ account: AccountName, by userId: Int64) async throws -> Int64
 
   /// Removes uploads that have expired and have no writer.
@@ -69,12 +69,12 @@ public protocol FileStorage: Sendable {
   /// Marks contents that no record needs and bytes without a row, and removes the files that ``FileSweep`` names.
   func sweep(_ account: AccountName, _ rule: SweepRule) async throws
 
-  /// Closes everything.
+  /// Closes all databases and files.
   func close()
 }
 
 extension FileStorage {
-  /// Opens an upload for writing at its offset, without knowing how much comes.
+  /// Opens an upload for writing at its offset, with an unknown number of bytes.
   func openWriter(_ account: AccountName, _ id: String) async throws -> any UploadWriting {
     try await openWriter(account, id, reserving: 0, quota: .max)
   }
@@ -82,13 +82,13 @@ extension FileStorage {
 
 /// An upload while bytes are added to it. Its functions may block; one thread at a time calls them.
 public protocol UploadWriting: Sendable {
-  /// The upload as it was at the last commit.
+  /// The upload at the last commit.
   var upload: StoredUpload { get }
   /// Counts this many bytes since the opening towards the quota, before they are committed. An upload of known length
   /// is counted from its beginning. Bytes that are not committed when the writer is closed do not count.
   /// - Throws: ``FileRefusal`` with `overQuota`.
   func reserve(_ bytes: Int64, quota: Int64) throws
-  /// Adds bytes. Not seen by others before the next commit.
+  /// Appends bytes. Readers see them after the next commit.
   /// - Throws: ``FileRefusal`` with `noSpace`.
   func append(_ bytes: UnsafeRawBufferPointer) throws
   /// Makes all appended bytes durable, and then the offset. With the last byte the upload becomes a content.
@@ -96,8 +96,8 @@ public protocol UploadWriting: Sendable {
   ///   - expiry: the new expiry of the upload, in milliseconds since 1970-01-01 UTC.
   ///   - claims: the data of the content's records about it.
   /// - Throws: ``FileRefusal`` with `overQuota` for an upload of unknown length, `exists` if another upload has
-  ///   finished the content first, `mismatch` if the file is not the content that its records name, `gone`,
-  ///   `noSpace`. The offset is that of the previous commit in these cases.
+  ///   finished the content first, `mismatch` if the file is not the content that its records name, `gone`, `noSpace`.
+  ///   In all cases the offset of the previous commit stays.
   func commit(at time: Int64, expiry: Int64, quota: Int64, claims: [ContentClaim]) throws
   /// Ends the writing. Bytes since the last commit are discarded.
   func close()

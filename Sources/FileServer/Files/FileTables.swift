@@ -64,23 +64,23 @@ package struct FileTables {
     try connection.fetchOne("SELECT bytes FROM FileUsage WHERE userId = \(userId)", as: Int64.self) ?? 0
   }
 
-  /// All names that files in the folder may have.
+  /// Returns the names of all files of the tables.
   func files() throws -> Set<String> {
     Set(try connection.fetch("SELECT file FROM Upload UNION SELECT file FROM Content", as: String.self))
   }
 
-  /// Ids of uploads that have expired.
+  /// Returns the ids of uploads that have expired.
   func expired(at time: Int64) throws -> [String] {
     try connection.fetch("SELECT id FROM Upload WHERE expiresAt <= \(time)", as: String.self)
   }
 
-  /// The uuids of contents, in order, some at a time.
+  /// Returns a page of the UUIDs of contents, in order.
   func contents(after last: String, limit: Int) throws -> [String] {
     try connection.fetch(
       "SELECT DISTINCT content FROM Content WHERE content > \(last) ORDER BY content LIMIT \(limit)", as: String.self)
   }
 
-  /// The marker that the volume and the bucket of this account carry, and where it was put.
+  /// Returns the marker of this account's volume and bucket, and whether each has it.
   package func marker() throws -> (text: String, isOnDisk: Bool, isInStore: Bool) {
     guard
       let row = try connection.fetchRows(
@@ -90,19 +90,19 @@ package struct FileTables {
     return (row.0, row.1, row.2)
   }
 
-  /// Returns some contents, to find out whether a volume is the right one.
+  /// Returns some contents, for the check that a volume is the right one.
   func someContents(limit: Int) throws -> [(file: String, byteCount: Int64)] {
     try connection.fetchRows("SELECT file, byteCount FROM Content LIMIT \(limit)", as: String.self, Int64.self)
       .map { (file: $0.0, byteCount: $0.1) }
   }
 
-  /// How many files the account has, those without a row included.
+  /// Returns the number of files of the account, including files without a row.
   func fileCount() throws -> Int {
     try connection.fetchOne(
       "SELECT (SELECT count(*) FROM Content) + (SELECT count(*) FROM OrphanedFile)", as: Int.self) ?? 0
   }
 
-  /// The contents that were found missing, with their lengths and since when.
+  /// Returns the contents that were found missing, with their lengths and the time.
   func missingContents() throws -> [(file: String, byteCount: Int64, since: Int64)] {
     try connection.fetchRows(
       "SELECT file, byteCount, missingSince FROM Content WHERE missingSince IS NOT NULL", as: String.self, Int64.self,
@@ -110,7 +110,7 @@ package struct FileTables {
     ).map { (file: $0.0, byteCount: $0.1, since: $0.2) }
   }
 
-  /// The contents that no record needs since a time or longer.
+  /// Returns the contents that no record has needed since a time or longer.
   func unusedContents(since time: Int64) throws -> [(file: String, content: String, since: Int64)] {
     try connection.fetchRows(
       "SELECT file, content, unusedSince FROM Content WHERE unusedSince <= \(time)", as: String.self, String.self,
@@ -118,7 +118,7 @@ package struct FileTables {
     ).map { (file: $0.0, content: $0.1, since: $0.2) }
   }
 
-  /// The files without a row, with the time at which a sweep saw each first.
+  /// Returns the files without a row, with the time at which a sweep first found each.
   func orphans() throws -> [String: Int64] {
     Dictionary(
       uniqueKeysWithValues: try connection.fetchRows(
@@ -133,7 +133,7 @@ package struct FileTables {
   }
 }
 
-/// The same while they are changed.
+/// Changes the tables of an account's files, within one transaction.
 struct FileTablesWriter {
   let connection: WriteConnection
 
@@ -159,13 +159,13 @@ struct FileTablesWriter {
       "UPDATE Upload SET length = \(length), counted = \(length + FileSchema.overhead) WHERE id = \(id)")
   }
 
-  /// Lets an upload of unknown length count towards the quota with the bytes up to some place.
+  /// Counts the bytes of an upload of unknown length up to an offset towards the quota.
   func count(_ id: String, upTo end: Int64) throws {
     let counted = end + FileSchema.overhead
     try connection.execute("UPDATE Upload SET counted = \(counted) WHERE id = \(id) AND counted != \(counted)")
   }
 
-  /// - Parameter end: up to where an upload of unknown length counts towards the quota.
+  /// - Parameter end: the offset up to which an upload of unknown length counts towards the quota.
   func setOffset(_ upload: StoredUpload, countedUpTo end: Int64) throws {
     let counted = (upload.length ?? end) + FileSchema.overhead
     try connection.execute(
@@ -214,7 +214,7 @@ struct FileTablesWriter {
     try connection.execute("UPDATE Content SET missingSince = NULL WHERE file = \(file)")
   }
 
-  /// The volume carries the marker.
+  /// Notes that the volume has the marker.
   func markDisk() throws { try connection.execute("UPDATE FileMarker SET isOnDisk = 1") }
 
   /// Stores which files have no row. Files that were seen before keep their time.
@@ -236,7 +236,7 @@ struct FileTablesWriter {
     try connection.execute("DELETE FROM Content WHERE file = \(file)")
   }
 
-  /// A record needs a content.
+  /// Notes that a record needs a content.
   func markUsed(_ content: String) throws {
     try connection.execute(
       """
@@ -245,8 +245,8 @@ struct FileTablesWriter {
       """)
   }
 
-  /// Marks contents with a UUID that no record needs: those that a record once needed, and those that no record has
-  /// needed for long.
+  /// Marks contents with a UUID that no record needs: contents that a record once needed, and contents that were
+  /// finished before a time.
   func markUnused(_ content: String, neverUsedBefore limit: Int64, at time: Int64) throws {
     try connection.execute(
       """

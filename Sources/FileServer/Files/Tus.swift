@@ -8,14 +8,14 @@ package enum Tus {
   static let extensions =
     "creation,creation-with-upload,creation-defer-length,checksum,expiration,termination"
 
-  /// The method that a request means: clients that cannot send all methods name it in a header.
+  /// Returns the effective method of a request. Clients that cannot send all methods name it in a header.
   static func method(of request: Request) -> String { request.headers["x-http-method-override"] ?? request.method }
 
   /// Refuses a request in another version of the protocol.
   static func checkVersion(of request: Request) throws(HTTPProblem) {
     guard request.headers["tus-resumable"] == version else {
       var problem = HTTPProblem(
-        412, "Another version of tus", "the request needs the header \(versionHeader): \(version)")
+        412, "Unsupported tus version", "the request needs the header \(versionHeader): \(version)")
       problem.headers["Tus-Version"] = version
       throw problem
     }

@@ -19,22 +19,22 @@ struct UploadChecksum: Sendable {
   let algorithm: Algorithm
   private let expected: [UInt8]
 
-  /// The checksum of a request; nil when it has none.
+  /// Parses the checksum of a request; `nil` if it has no checksum.
   init?(_ request: Request) throws(HTTPProblem) {
     guard let text = request.headers["upload-checksum"] else { return nil }
     let words = text.split(separator: " ", omittingEmptySubsequences: false)
     guard let algorithm = words.first.flatMap({ Algorithm(rawValue: String($0)) }) else {
-      throw .badRequest("Upload-Checksum begins with sha1 or sha256", field: "Upload-Checksum")
+      throw .badRequest("Upload-Checksum must begin with sha1 or sha256", field: "Upload-Checksum")
     }
     guard words.count == 2, let bytes = Data(base64Encoded: String(words[1])), bytes.count == algorithm.digest.byteCount
     else {
-      throw .badRequest("Upload-Checksum ends with the hash in base64", field: "Upload-Checksum")
+      throw .badRequest("Upload-Checksum must end with the hash in base64", field: "Upload-Checksum")
     }
     self.algorithm = algorithm
     expected = Array(bytes)
   }
 
-  /// Adds received bytes to the hash.
+  /// Returns a hasher for received bytes.
   func hasher() -> ContentDigest { ContentDigest(algorithm.digest) }
 
   /// Returns whether the bytes have the expected hash. No bytes can be added afterwards.
@@ -43,5 +43,6 @@ struct UploadChecksum: Sendable {
 
 extension HTTPProblem {
   static let checksumMismatch = HTTPProblem(
-    460, "Checksum mismatch", "the bytes are not those of Upload-Checksum; the offset stays", field: "Upload-Checksum")
+    460, "Checksum mismatch", "the bytes do not match Upload-Checksum; the offset is unchanged",
+    field: "Upload-Checksum")
 }

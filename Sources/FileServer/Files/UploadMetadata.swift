@@ -10,9 +10,9 @@ import HTTPServer
 /// `Upload-Metadata`: names separated by commas, each with a value in base64 or without one. The server reads only
 /// `content` and `variant`, and returns the rest unchanged.
 package struct UploadMetadata {
-  /// As the client wrote it.
+  /// The unchanged text of the client.
   let text: String
-  /// The content that the upload becomes; a content of its own if the client names none.
+  /// The content that the upload becomes; a new content if the client does not name one.
   let name: ContentName
 
   package static let greatestLength = 4_096
@@ -21,17 +21,17 @@ package struct UploadMetadata {
     text = request.headers["upload-metadata"] ?? ""
     let values = try Self.values(in: text)
     let content = try Self.word(values["content"], "content") ?? UUIDText.text(.version4(random: random))
-    guard UUIDText.isCanonical(content) else { throw .invalid("content is a UUID in lower case", field: "content") }
+    guard UUIDText.isCanonical(content) else { throw .invalid("content must be a lowercase UUID", field: "content") }
     let variant = try Self.word(values["variant"], "variant") ?? ContentName.Variant.full.rawValue
     guard let variant = ContentName.Variant(rawValue: variant) else {
-      throw .invalid("variant is full or thumbnail", field: "variant")
+      throw .invalid("variant must be full or thumbnail", field: "variant")
     }
     name = ContentName(content: content, variant: variant)
   }
 
   private static func values(in text: String) throws(HTTPProblem) -> [String: [UInt8]] {
     guard text.utf8.count <= greatestLength else {
-      throw .badRequest("Upload-Metadata has at most \(greatestLength) bytes", field: "Upload-Metadata")
+      throw .badRequest("Upload-Metadata may have at most \(greatestLength) bytes", field: "Upload-Metadata")
     }
     var values: [String: [UInt8]] = [:]
     guard !text.isEmpty else { return values }
@@ -41,7 +41,7 @@ package struct UploadMetadata {
         let value = words.count == 1 ? [] : decoded(words[1]), values.updateValue(value, forKey: String(name)) == nil
       else {
         throw .badRequest(
-          "Upload-Metadata is pairs of a name and a value in base64, each name once", field: "Upload-Metadata")
+          "Upload-Metadata must consist of pairs of a unique name and a value in base64", field: "Upload-Metadata")
       }
     }
     return values
@@ -49,7 +49,9 @@ package struct UploadMetadata {
 
   private static func word(_ bytes: [UInt8]?, _ name: String) throws(HTTPProblem) -> String? {
     guard let bytes else { return nil }
-    guard let text = String(validating: bytes, as: UTF8.self) else { throw .invalid("\(name) is no text", field: name) }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw .invalid("\(name) is not valid UTF-8", field: name)
+    }
     return text
   }
 

@@ -4,32 +4,33 @@ import HTTPServer
 import SealedFiles
 import ServerStorage
 
-/// The body of one request on its way into an upload.
+/// Writes the body of one request to an upload.
 ///
-/// The HTTP library's threads put parts into a small buffer; a queue of its own writes them, so that no thread that serves
-/// others waits for the disk. While the buffer is written nothing is read from the client.
+/// The HTTP library's threads put parts into a small buffer. A separate queue writes them, so that no thread that
+/// serves other clients waits for the disk. While the buffer is written, the server reads nothing from the client.
 final class UploadSession: BodySink {
   /// The facts that a session needs in addition to its bytes.
   struct Terms: Sendable {
     let checksum: UploadChecksum?
-    /// How many bytes the body may have.
+    /// The greatest size of the body, in bytes.
     let allowance: Int64
-    /// Whether the received bytes are kept when the connection is cut.
+    /// Whether the received bytes are stored when the connection is cut.
     let isKeptWhenCut: Bool
     let quota: Int64
-    /// The data of the content's records about it.
+    /// The claims of the content's records.
     let claims: [ContentClaim]
-    /// The time now, and when an upload expires that has just got bytes; in milliseconds since 1970-01-01 UTC.
+    /// Returns the current time and the new expiry of an upload that has received bytes, in milliseconds since
+    /// 1970-01-01 UTC.
     let clock: @Sendable () -> (now: Int64, expiry: Int64)
     /// Called once at the end; `nil` if no client waits for the response.
     let conclude: @Sendable (Result<StoredUpload, any Error>?) async -> Response
   }
 
-  /// How much is gathered before it is written.
+  /// The number of bytes that are gathered before they are written.
   private static let capacity = 256 << 10
   /// The most bytes that the HTTP library reads at once.
   private static let greatestPart = 64 << 10
-  /// After this many bytes the offset is committed within a body, so that a crash loses no more.
+  /// The number of bytes after which the offset is committed within a body. A crash loses at most this many.
   private static let commitInterval: Int64 = 16 << 20
   /// The bytes that are counted towards the quota at once for a body without a length.
   private static let reservationStep: Int64 = 1 << 20
@@ -108,8 +109,8 @@ final class UploadSession: BodySink {
     }
   }
 
-  /// Ends the session in favour of another request. The received bytes are kept, and the connection is closed at its
-  /// next part.
+  /// Ends the session in favour of another request. Stores the received bytes, and closes the connection at its next
+  /// part.
   func end() async {
     intake.withLock { $0.isOver = true }
     _ = await onQueue { self.close(isComplete: false) }
@@ -157,8 +158,8 @@ final class UploadSession: BodySink {
     }
   }
 
-  /// The disk never has more than the quota of a user, even while a body is received: many concurrent bodies would
-  /// fill it.
+  /// Reserves bytes before they are written. The files of a user never exceed the quota, even while bodies are
+  /// received: many concurrent bodies would fill the disk.
   private func reserve(_ bytes: Int64) throws {
     let steps = (bytes + Self.reservationStep - 1) / Self.reservationStep * Self.reservationStep
     do {
@@ -198,8 +199,8 @@ final class UploadSession: BodySink {
 
 extension HTTPProblem {
   static let beyondLength = HTTPProblem(
-    413, "The body is too large", "the upload would be longer than its length, or than a file may be",
+    413, "The body is too large", "the upload would exceed its length or the file size limit",
     field: "Upload-Length")
   static let interrupted = HTTPProblem(
-    409, "The upload goes on elsewhere", "another request asked for the offset meanwhile; HEAD tells it")
+    409, "Another request has taken over the upload", "send HEAD to get the offset")
 }

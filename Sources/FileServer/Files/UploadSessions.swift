@@ -1,13 +1,13 @@
 import CipherSQL
 import HTTPServer
 
-/// The uploads that get bytes just now: one request each.
+/// The uploads that are receiving bytes, each from one request.
 package final class UploadSessions: Sendable {
   /// The hold of a request on an upload.
   final class Claim: Sendable {
     let id: String
     let userId: Int64
-    /// Nil while the file is being opened.
+    /// The session; `nil` while the file is being opened.
     fileprivate let session = Locked<UploadSession?>(nil)
 
     fileprivate init(_ id: String, _ userId: Int64) { (self.id, self.userId) = (id, userId) }
@@ -18,7 +18,7 @@ package final class UploadSessions: Sendable {
   private struct State {
     /// The holder of an upload.
     var holders: [String: Claim] = [:]
-    /// The unfinished requests, including those that lost their upload to another one.
+    /// The number of unfinished requests, including requests that lost their upload to another one.
     var unfinished = 0
   }
 
@@ -26,10 +26,10 @@ package final class UploadSessions: Sendable {
   private let limit: Int
   private let clock: Clock
 
-  /// - Parameter limit: how many uploads of a user may get bytes at once.
+  /// - Parameter limit: the greatest number of uploads of a user that receive bytes at the same time.
   package init(limit: Int, clock: Clock) { (self.limit, self.clock) = (limit, clock) }
 
-  /// Takes an upload for a request, which has to call ``release(_:)`` at its end.
+  /// Claims an upload for a request, which has to call ``release(_:)`` at its end.
   func claim(_ id: String, for userId: Int64) throws(HTTPProblem) -> Claim {
     let result = state.withLock { state -> Result<Claim, HTTPProblem> in
       if state.holders[id] != nil { return .failure(.uploadInUse) }
@@ -44,7 +44,7 @@ package final class UploadSessions: Sendable {
     return try result.get()
   }
 
-  /// The request is over.
+  /// Releases the claim of a finished request.
   func release(_ claim: Claim) {
     free(claim)
     state.withLock { $0.unfinished -= 1 }
@@ -84,6 +84,6 @@ package final class UploadSessions: Sendable {
 
 extension HTTPProblem {
   static let uploadInUse = HTTPProblem(
-    423, "The upload gets bytes already", "another request has it; HEAD ends that one and tells the offset",
+    423, "The upload is in use", "another request is sending to it; HEAD ends that request and returns the offset",
     retryAfter: 1)
 }

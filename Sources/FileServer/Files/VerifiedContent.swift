@@ -17,12 +17,12 @@ extension ContentClaim {
 struct VerifiedContent: Equatable, Sendable {
   /// SHA-256 of the stored bytes, in hexadecimal digits.
   var sha256: String
-  /// The digest of the content, where a record names one and the bytes are it; `nil` where no record says anything.
+  /// The digest of the content, if a record names it and the bytes match; `nil` if no record names a digest.
   var contentDigest: String?
-  /// Whether records name a content, and the bytes are another.
+  /// Whether the bytes differ from the content that records name.
   var isRefuted = false
 
-  /// The facts that are known without reading a file.
+  /// Creates the digests that are known without reading a file.
   init(sha256: String, contentDigest: String?) { (self.sha256, self.contentDigest) = (sha256, contentDigest) }
 
   /// Compares a file with the data of its records. The file may have the content decrypted or encrypted.
@@ -74,7 +74,7 @@ struct VerifiedContent: Equatable, Sendable {
     }
   }
 
-  /// Bytes in hexadecimal digits.
+  /// Returns bytes in hexadecimal digits.
   static func hex(_ bytes: [UInt8]) -> String {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

@@ -1,9 +1,9 @@
-/// The media types of files that a server takes.
+/// The media types of files that a server accepts.
 public struct ContentTypes: Sendable, Equatable {
-  /// Types such as `image/jpeg`, and `image/*` for all of a kind.
+  /// Media types such as `image/jpeg`, or `image/*` for all images.
   public var patterns: [String]
 
-  /// Types.
+  /// Creates a list of media types.
   public init(_ patterns: [String]) { self.patterns = patterns }
 
   /// The media types that devices of this project use, and the type of encrypted files.
@@ -18,7 +18,7 @@ public struct ContentTypes: Sendable, Equatable {
     return patterns.contains { $0 == type || ($0.hasSuffix("/*") && type.hasPrefix($0.dropLast())) }
   }
 
-  /// Returns whether a text is a media type in the form that is signed: in lower case, without parameters.
+  /// Returns whether a text is a media type in the signed form: in lower case, without parameters.
   public static func isType(_ text: String) -> Bool {
     let words = text.split(separator: "/", omittingEmptySubsequences: false)
     return words.count == 2 && text.utf8.count <= 127

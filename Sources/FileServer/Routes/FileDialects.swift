@@ -1,12 +1,12 @@
 import HTTPServer
 
-/// The rules of the routes of files. Their requests are counted together, apart from those of records.
+/// The rules of the routes of files. Their requests are counted together, separately from requests about records.
 struct FileDialects: Sendable {
   /// The tus protocol.
   let tus: RouteDialect
   /// Downloads.
   let content: RouteDialect
-  /// Questions about files, with JSON in both directions.
+  /// Queries about files, with JSON in both directions.
   let question: RouteDialect
 
   init(_ limiter: RateLimiter) {

@@ -4,7 +4,7 @@ import ServerStorage
 import SyncModel
 
 extension FileService {
-  /// `GET` and `HEAD /v1/files/{content}/{variant}`: a finished content, whole or a part.
+  /// `GET` and `HEAD /v1/files/{content}/{variant}`: returns a finished content or a part of it.
   func content(_ call: RouteCall<Member>) async throws -> Response {
     let words = call.variables
     guard let name = ContentName(text: "\(words["content"] ?? "")/\(words["variant"] ?? "")") else {
@@ -15,10 +15,10 @@ extension FileService {
       if try await objects?.knows(call.caller.account, name) == true { throw HTTPProblem.inObjectStore }
       throw HTTPProblem.noSuchContent
     }
-    return Self.answer(call.request, stored, file)
+    return Self.respond(to: call.request, stored, file)
   }
 
-  /// `POST /v1/files/missing`: which of some files are not there.
+  /// `POST /v1/files/missing`: returns the files that the server lacks.
   func missing(_ call: RouteCall<Member>) async throws -> Response {
     var lacking: [(file: String, name: ContentName)] = []
     for (file, name) in try names(call) where try await storage.content(call.caller.account, name) == nil {
@@ -45,12 +45,12 @@ extension FileService {
   private func names(_ call: RouteCall<Member>) throws(HTTPProblem) -> [(file: String, name: ContentName)] {
     let request = try call.body(as: MissingFilesRequest.self)
     guard request.files.count <= MissingFilesRequest.greatestCount else {
-      throw .invalid("files is a list of at most \(MissingFilesRequest.greatestCount)", field: "files")
+      throw .invalid("files must be a list of at most \(MissingFilesRequest.greatestCount) names", field: "files")
     }
     var names: [(file: String, name: ContentName)] = []
     for file in request.files {
       guard let name = ContentName(text: file) else {
-        throw .invalid("files are a UUID in lower case, /, and full or thumbnail", field: "files")
+        throw .invalid("each file must be a lowercase UUID, /, and full or thumbnail", field: "files")
       }
       names.append((file, name))
     }
@@ -78,10 +78,10 @@ extension FileService {
     }
   }
 
-  /// How many questions to an object store are under way for one request.
+  /// The number of concurrent requests to an object store for one request.
   private static let questionsAtOnce = 8
 
-  static func answer(_ request: Request, _ stored: StoredContent, _ file: OpenedFile) -> Response {
+  static func respond(to request: Request, _ stored: StoredContent, _ file: OpenedFile) -> Response {
     let tag = "\"\(stored.tag)\""
     var response = Response.empty(200, [("ETag", tag), ("Accept-Ranges", "bytes")])
     if let known = request.headers["if-none-match"], names(known, tag) {
@@ -101,7 +101,7 @@ extension FileService {
         ("Content-Range", "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(stored.byteCount)"))
     case .unsatisfiable:
       var problem = HTTPProblem(
-        416, "The range is not in the content", "it has \(stored.byteCount) bytes", field: "Range")
+        416, "The range is outside the content", "the content has \(stored.byteCount) bytes", field: "Range")
       problem.headers["Content-Range"] = "bytes */\(stored.byteCount)"
       return problem.response
     }
@@ -130,8 +130,8 @@ enum ByteRange: Equatable {
   case part(Range<Int64>)
   case unsatisfiable
 
-  /// A single range is sent as such. Several ranges, or an unknown form, are answered with the whole content, as RFC
-  /// 9110 allows.
+  /// Parses a range. A single range is sent as such. Several ranges, or an unknown form, return the whole content, as
+  /// RFC 9110 allows.
   init(_ text: String, of count: Int64) {
     self = .whole
     let sides = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -155,7 +155,7 @@ enum ByteRange: Equatable {
 }
 
 extension ContentName {
-  /// The name as clients write it: a uuid in lower case, `/`, and the variant.
+  /// Parses the name of a file: a lowercase UUID, `/`, and the variant.
   init?(text: String) {
     let words = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     guard words.count == 2, UUIDText.isCanonical(words[0]), let variant = Variant(rawValue: words[1]) else {

@@ -9,7 +9,7 @@ import SyncModel
   import Foundation
 #endif
 
-/// Files in an object store: the server names addresses, and looks whether something has come there.
+/// Files in an object store: the server returns addresses, and checks whether files have arrived there.
 extension FileService {
   /// The routes of a server that has an object store, in place of those of tus.
   func routes(of objects: ObjectFiles) -> [Route<Member>] {
@@ -38,24 +38,24 @@ extension FileService {
       [(Self.wayHeader, "presigned"), ("Fieldvault-Max-Size", String(min(limits.fileBytes, Self.greatestObject)))])
   }
 
-  /// The response in which a server describes its upload protocol.
+  /// The header in which a server names its upload protocol.
   package static let wayHeader = "Fieldvault-Uploads"
-  /// More does not go into an object store with one request.
+  /// The largest object that one request can upload to an object store, in bytes.
   package static let greatestObject: Int64 = 5 << 30
 
-  /// `POST /v1/files/{content}/{variant}/address`: where a file may be sent.
+  /// `POST /v1/files/{content}/{variant}/address`: returns the address for an upload.
   private func address(_ call: RouteCall<Member>, _ objects: ObjectFiles) async throws -> Response {
     let name = try name(call)
     let request = try call.body(as: FileAddressRequest.self)
     let limit = min(limits.fileBytes, Self.greatestObject)
     guard request.byteCount <= limit else {
-      throw HTTPProblem(413, "The file is too large", "a file has at most \(limit) bytes", field: "bytes")
+      throw HTTPProblem(413, "The file is too large", "a file may have at most \(limit) bytes", field: "bytes")
     }
     guard let digest = Data(base64Encoded: request.sha256), digest.count == 32 else {
-      throw HTTPProblem.invalid("sha256 is a SHA-256 in base64", field: "sha256")
+      throw HTTPProblem.invalid("sha256 must be a SHA-256 digest in base64", field: "sha256")
     }
     guard ContentTypes.isType(request.contentType) else {
-      throw HTTPProblem.invalid("contentType is a media type in lower case without parameters", field: "contentType")
+      throw HTTPProblem.invalid("contentType must be a lowercase media type without parameters", field: "contentType")
     }
     guard limits.contentTypes.takes(request.contentType) else { throw HTTPProblem.typeNotTaken(limits.contentTypes) }
     let account = call.caller.account
@@ -73,7 +73,8 @@ extension FileService {
     return .json(address.wire)
   }
 
-  /// `POST /v1/files/{content}/{variant}/confirm`: the file is said to be there; from then on others see it.
+  /// `POST /v1/files/{content}/{variant}/confirm`: checks that a file has arrived, and makes it visible to other
+  /// devices.
   private func confirm(_ call: RouteCall<Member>, _ objects: ObjectFiles) async throws -> Response {
     let name = try name(call)
     let id = try call.body(as: FileConfirmation.self).upload
@@ -83,7 +84,7 @@ extension FileService {
     return .json(FileConfirmed(content: "/v1/files/\(name.content)/\(name.variant.rawValue)").wire)
   }
 
-  /// `POST /v1/files/{content}/{variant}/download-address`: where a content may be fetched.
+  /// `POST /v1/files/{content}/{variant}/download-address`: returns the address for a download.
   private func downloadAddress(_ call: RouteCall<Member>, _ objects: ObjectFiles) async throws -> Response {
     let name = try name(call)
     let account = call.caller.account
@@ -111,24 +112,25 @@ extension FileService {
 extension HTTPProblem {
   static func typeNotTaken(_ types: ContentTypes) -> HTTPProblem {
     HTTPProblem(
-      415, "Files of this type are not taken", "contentType is one of \(types.patterns.joined(separator: ", "))",
+      415, "Files of this type are not accepted",
+      "contentType must be one of \(types.patterns.joined(separator: ", "))",
       type: "urn:fieldvault:content-type", field: "contentType")
   }
 
   static func objectMismatch(_ member: String) -> HTTPProblem {
     HTTPProblem(
-      409, "Something else was sent",
-      "\(member) of what is in the object store is not what was announced; ask for a new "
-        + "address and send it again", type: "urn:fieldvault:object-mismatch", field: member)
+      409, "The object does not match the request",
+      "\(member) of the object differs from the announced value; request a new address "
+        + "and send the file again", type: "urn:fieldvault:object-mismatch", field: member)
   }
 
   static let notSent = HTTPProblem(
-    409, "Nothing was sent", "the object store does not have it; send it to the address, or ask for a new one",
+    409, "The object is missing", "the object store lacks the file; send it to the address, or request a new one",
     type: "urn:fieldvault:not-sent")
   static let storeNotReached = HTTPProblem(
-    503, "The object store cannot be reached", "nothing is lost; try again later",
+    503, "The object store cannot be reached", "no data is lost; try again later",
     type: "urn:fieldvault:store-not-reached", retryAfter: 30)
   static let inObjectStore = HTTPProblem(
-    409, "The content is in an object store", "POST /v1/files/UUID/VARIANT/download-address names its address",
+    409, "The content is in an object store", "POST /v1/files/UUID/VARIANT/download-address returns its address",
     type: "urn:fieldvault:in-object-store")
 }

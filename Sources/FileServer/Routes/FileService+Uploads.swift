@@ -2,7 +2,7 @@ import HTTPServer
 import ServerStorage
 
 extension FileService {
-  /// `POST /v1/files`: an upload begins, with its first bytes when they come along.
+  /// `POST /v1/files`: creates an upload, with its first bytes if the request has a body.
   func create(_ call: RouteCall<Member>) async throws -> any BodySink {
     let headers = UploadHeaders(request: call.request)
     let metadata = try UploadMetadata(call.request, random: environment.random)
@@ -47,7 +47,7 @@ extension FileService {
     }
   }
 
-  /// `PATCH /v1/files/uploads/{upload}`: more bytes.
+  /// `PATCH /v1/files/uploads/{upload}`: appends bytes to an upload.
   func append(_ call: RouteCall<Member>) async throws -> any BodySink {
     let headers = UploadHeaders(request: call.request)
     guard call.request.headers["content-type"] == Tus.contentType else { throw HTTPProblem.notUploadContent }
@@ -103,7 +103,7 @@ extension FileService {
     return upload
   }
 
-  /// Refuses a body of which the headers say that there is no room for it.
+  /// Refuses a body that is too large according to its headers.
   private func check(_ headers: UploadHeaders, room: Int64) throws(HTTPProblem) {
     if let length = headers.bodyLength, length > room { throw .beyondLength }
   }
@@ -151,7 +151,8 @@ extension FileService {
     guard upload.offset == offset else { throw HTTPProblem.offsetMismatch(upload.offset) }
     guard let length, length != upload.length else { return upload }
     guard upload.length == nil, length >= offset else {
-      throw HTTPProblem.badRequest("Upload-Length is said once, and is not below the offset", field: "Upload-Length")
+      throw HTTPProblem.badRequest(
+        "Upload-Length may be set once and must not be below the offset", field: "Upload-Length")
     }
     return try await refusing {
       try await storage.setLength(account, known.id, to: length, quota: limits.quotaBytes)
@@ -187,7 +188,7 @@ extension FileService {
     return HTTPProblem(ofMachine: error) ?? .failure
   }
 
-  // MARK: Answers
+  // MARK: Responses
 
   private func created(_ upload: StoredUpload) -> Response {
     let location = ("Location", "\(publicURL)/v1/files/uploads/\(upload.id)")
@@ -199,7 +200,7 @@ extension FileService {
     return upload.isFinished ? [offset] : [offset, ("Upload-Expires", HTTPDate.text(upload.expiry))]
   }
 
-  /// Where the content is once the upload is finished.
+  /// Returns the header with the path of the content of a finished upload.
   private static func contentHeader(_ upload: StoredUpload) -> (name: String, value: String) {
     ("Fieldvault-Content", "/v1/files/\(upload.name.content)/\(upload.name.variant.rawValue)")
   }

@@ -11,9 +11,9 @@ import ServerStorage
 /// The routes of files, over any storage, as `SyncModel/FileEndpoints.md` specifies.
 package struct FileService: Sendable {
   let storage: any FileStorage
-  /// The contents of these that records of an account reference.
+  /// Returns the contents among some that records of an account reference.
   let inUse: @Sendable (AccountName, [String]) async throws -> Set<String>
-  /// The data of an account's records about a content.
+  /// Returns the claims of an account's records about a content.
   let claims: @Sendable (AccountName, String) async throws -> [ContentClaim]
   let limits: FileLimits
   let sessions: UploadSessions
@@ -44,7 +44,7 @@ package struct FileService: Sendable {
   /// All routes, in the order in which they are described.
   package var routes: [Route<Member>] { objects.map { routes(of: $0) } ?? tusRoutes }
 
-  /// Uploads come first: their path looks like that of a content.
+  /// The tus routes. Uploads come first, because their path looks like the path of a content.
   private var tusRoutes: [Route<Member>] {
     [
       Route("OPTIONS", "/v1/files", .open { Tus.capabilities(self.limits) }, dialects.tus),
@@ -88,23 +88,23 @@ package struct FileService: Sendable {
 
 extension HTTPProblem {
   static let contentExists = HTTPProblem(
-    409, "The content is there already", "nothing is left to send", type: "urn:fieldvault:content-exists")
+    409, "The content already exists", "there is nothing to send", type: "urn:fieldvault:content-exists")
   static let contentMismatch = HTTPProblem(
-    422, "The bytes are another content", "the record of the content names another digest; nothing was stored",
+    422, "The content does not match its record", "the record has another digest; the file was not stored",
     type: "urn:fieldvault:content-mismatch", field: "content")
-  static let noSuchUpload = HTTPProblem(404, "No such upload", "begin a new one with POST /v1/files")
+  static let noSuchUpload = HTTPProblem(404, "No such upload", "start a new one with POST /v1/files")
   static let uploadExpired = HTTPProblem(
-    410, "The upload has expired", "begin a new one with POST /v1/files", type: "urn:fieldvault:upload-expired")
+    410, "The upload has expired", "start a new one with POST /v1/files", type: "urn:fieldvault:upload-expired")
   static let quotaExceeded = HTTPProblem(
-    507, "The user's files would take too much", "remove files that are not needed, or ask for more room",
+    507, "The quota is exceeded", "remove unneeded files, or ask for a larger quota",
     type: "urn:fieldvault:quota-exceeded")
-  static let diskFull = HTTPProblem(507, "No room", "the disk of the server is full", retryAfter: 300)
-  static let noSuchContent = HTTPProblem(404, "No such content", "it was never sent completely, or is gone")
+  static let diskFull = HTTPProblem(507, "No space left", "the disk of the server is full", retryAfter: 300)
+  static let noSuchContent = HTTPProblem(404, "No such content", "its upload was never completed, or it was removed")
 
   static func offsetMismatch(_ offset: Int64) -> HTTPProblem {
     var problem = HTTPProblem(
-      409, "The offset is another", "the upload goes on at byte \(offset)", type: "urn:fieldvault:offset-mismatch",
-      field: "Upload-Offset")
+      409, "The offset does not match", "the upload continues at byte \(offset)",
+      type: "urn:fieldvault:offset-mismatch", field: "Upload-Offset")
     problem.headers["Upload-Offset"] = String(offset)
     return problem
   }

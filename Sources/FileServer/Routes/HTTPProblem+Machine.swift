@@ -36,6 +36,6 @@ extension HTTPProblem {
   }
 
   static let accountUnavailable = HTTPProblem(
-    503, "The data of the account cannot be opened", "a file of the server is missing or damaged; its log says more",
+    503, "The data of the account cannot be opened", "a file is missing or damaged; see the log of the server",
     retryAfter: 300)
 }

@@ -28,7 +28,7 @@ package struct ObjectFiles: Sendable {
   let database: @Sendable (AccountName) throws -> Database
   let log: RequestLog
   let environment: Environment
-  /// The folder in which an object is looked at that has to be compared.
+  /// Returns the folder for a temporary copy of an object that has to be compared.
   let scratch: @Sendable (AccountName) -> String
 
   package init(
@@ -48,13 +48,13 @@ package struct ObjectFiles: Sendable {
     let contentType: String
   }
 
-  /// Why an upload is not confirmed.
+  /// The reason why an upload is not confirmed.
   enum Refusal: Error, Equatable {
-    /// Nothing is in the store under its key.
+    /// The store has no object with its key.
     case notSent
     /// The object in the store differs from the announcement in this member.
     case mismatch(String)
-    /// The store could not be asked.
+    /// The store could not be reached.
     case notReached
   }
 
@@ -62,8 +62,8 @@ package struct ObjectFiles: Sendable {
 
   // MARK: Sending
 
-  /// Reserves space for a file and returns the address for its upload. A repeated request for the same file gets the
-  /// same place, so that bytes that were sent before a lost response are found.
+  /// Reserves space for a file and returns the address for its upload. A repeated request for the same file returns the
+  /// same key, so that bytes that were sent before a lost response are found.
   /// - Throws: ``FileRefusal`` with `exists` or `overQuota`; ``Refusal`` with `notReached`.
   func begin(_ account: AccountName, _ new: New, quota: Int64, expiry: Int64) async throws -> FileAddress {
     guard try await content(account, new.name) == nil else { throw FileRefusal.exists }
@@ -96,8 +96,8 @@ package struct ObjectFiles: Sendable {
     return address
   }
 
-  /// Looks whether a file has arrived, and makes a content of it. Repeating it changes nothing.
-  /// - Throws: ``FileRefusal`` with `exists` when another upload was first, or `gone`; ``Refusal``.
+  /// Checks whether a file has arrived, and turns it into a content. Idempotent.
+  /// - Throws: ``FileRefusal`` with `exists` if another upload was first, or `gone`; ``Refusal``.
   func confirm(
     _ account: AccountName, _ name: ContentName, by userId: Int64, _ id: String, at time: Int64,
     claims: [ContentClaim] = []
@@ -142,7 +142,7 @@ package struct ObjectFiles: Sendable {
     try outcome.get()
   }
 
-  /// Returns the member of the announcement that the object contradicts, as far as the store tells.
+  /// Returns the member of the announcement that the object contradicts, according to the metadata of the store.
   private static func difference(_ upload: ObjectUpload, _ found: ObjectStore.Found) -> String? {
     if found.byteCount != upload.byteCount { return "bytes" }
     if let sha256 = found.sha256, sha256 != upload.sha256 { return "sha256" }
@@ -150,8 +150,8 @@ package struct ObjectFiles: Sendable {
     return nil
   }
 
-  /// Compares an object with its announcement and the claims of its records. It is read only where that is not known otherwise:
-  /// the store keeps no digests, or the object is encrypted.
+  /// Compares an object with its announcement and the claims of its records. The object is read only if the store keeps
+  /// no digests, or if the object is encrypted.
   private func prove(
     _ account: AccountName, _ upload: ObjectUpload, _ found: ObjectStore.Found, _ claims: [ContentClaim]
   ) async throws -> VerifiedContent {
@@ -196,8 +196,8 @@ package struct ObjectFiles: Sendable {
 
   // MARK: Contents
 
-  /// Returns a content. If its object is missing or has another length, the content is marked and kept, because the
-  /// object may reappear.
+  /// Returns a content. If its object is missing or has another length, the content is only marked, because the object
+  /// may reappear.
   /// - Throws: ``Refusal`` with `notReached`, also for another bucket.
   func content(_ account: AccountName, _ name: ContentName) async throws -> ObjectContent? {
     let database = try database(account)
@@ -232,8 +232,8 @@ package struct ObjectFiles: Sendable {
     try await database(account).write { try ObjectTablesWriter(connection: $0).keep(proof, of: content.id) }
   }
 
-  /// Returns whether the bucket has the marker of this account. A bucket that was never marked is marked, unless the
-  /// account has objects of which the bucket has none: then it is another bucket.
+  /// Returns whether the bucket has the marker of this account. Marks a bucket that was never marked, unless the
+  /// account has objects and the bucket contains none of them. Such a bucket belongs to another account or server.
   private func carriesMarker(_ account: AccountName) async throws -> Bool {
     let database = try database(account)
     let known = try await database.read { try FileTables(connection: $0).marker() }
@@ -258,13 +258,13 @@ package struct ObjectFiles: Sendable {
   }
 
   /// Returns the address for a download; `nil` if the content is missing. It checks that the object exists, because
-  /// many stores respond to a missing object as if the address were wrong.
+  /// many stores respond to a missing object like to a wrong address.
   /// - Throws: ``Refusal`` with `notReached`.
   func addressToFetch(_ account: AccountName, _ name: ContentName) async throws -> FileAddress? {
     try await content(account, name).map { store.addressToFetch(key(account, $0.id)) }
   }
 
-  /// Whether a content is said to be in the store, which is not asked.
+  /// Returns whether the tables name a content in the store. Does not query the store.
   func knows(_ account: AccountName, _ name: ContentName) async throws -> Bool {
     try await database(account).read { try ObjectTables(connection: $0).content(name) } != nil
   }
@@ -302,7 +302,7 @@ package struct ObjectFiles: Sendable {
     try await remove(account, at: rule.time)
   }
 
-  /// Marks the contents that no record needs, and removes the mark of those that a record needs again.
+  /// Marks the contents that no record needs, and unmarks contents that a record needs again.
   private func markUnused(_ database: Database, _ rule: SweepRule) async throws {
     var last = ""
     while true {

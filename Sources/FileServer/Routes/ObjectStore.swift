@@ -9,8 +9,8 @@ import HTTPClient
   import Foundation
 #endif
 
-/// A bucket of a server with the S3 protocol. Devices upload and download files at addresses that are signed for
-/// them. The server itself checks and removes objects.
+/// A bucket of a server with the S3 protocol. Devices upload and download files at addresses that are signed for them.
+/// The server checks and removes objects.
 ///
 /// The account of the credentials needs `PutObject`, `GetObject`, `DeleteObject` on the bucket, and `ListBucket`:
 /// without it a store returns 403 for a missing object.
@@ -19,7 +19,7 @@ public struct ObjectStore: Sendable {
   struct Found: Equatable {
     var byteCount: Int64
     var contentType: String?
-    /// In base64, where the store keeps it.
+    /// The SHA-256 in base64, if the store keeps it.
     var sha256: String?
   }
 
@@ -28,7 +28,7 @@ public struct ObjectStore: Sendable {
     let description: String
   }
 
-  /// How long an address is good, in seconds: ten minutes.
+  /// The default validity of an address, in seconds: ten minutes.
   public static let usualAddressSeconds = 600
 
   let addressSeconds: Int
@@ -57,11 +57,11 @@ public struct ObjectStore: Sendable {
     let origin = address.description.split(separator: "/", omittingEmptySubsequences: true)
     guard origin.count == 2, let parts = URLComponents(string: address.description), let name = parts.host else {
       throw ServerError(
-        .badObjectStore, "the address of the object store has a path; the bucket is named apart from it")
+        .badObjectStore, "the address of the object store has a path; name the bucket separately")
     }
     guard (3...63).contains(bucket.utf8.count), bucket.utf8.allSatisfy(Self.isOfBucket) else {
       throw ServerError(
-        .badObjectStore, "this is no name of a bucket", hint: "3 to 63 lower-case letters, digits, dots and hyphens")
+        .badObjectStore, "invalid bucket name", hint: "use 3 to 63 lowercase letters, digits, dots and hyphens")
     }
     let usual = address.isEncrypted ? 443 : 80
     host = parts.port.map { $0 == usual ? name : "\(name):\($0)" } ?? name
@@ -80,7 +80,7 @@ public struct ObjectStore: Sendable {
 
   // MARK: Addresses for devices
 
-  /// Where an object may be sent: of this length, type and digest and no other, where the store compares them.
+  /// Returns the address for an upload. A store that compares length, type and digest accepts no other object.
   func addressToSend(_ key: String, byteCount: Int64, sha256: String, contentType: String) -> FileAddress {
     let headers = [
       "Content-Type": contentType, "x-amz-checksum-sha256": sha256,
@@ -113,27 +113,27 @@ public struct ObjectStore: Sendable {
 
   /// Returns the store's data about a key; `nil` if the object is missing.
   func find(_ key: String) async throws -> Found? {
-    let answer = try await ask("HEAD", key, ["x-amz-checksum-mode": "ENABLED"])
-    if answer.status == 404 { return nil }
-    guard answer.status == 200 else { throw Failure(description: "HEAD is answered with status \(answer.status)") }
-    guard let byteCount = answer.headers["content-length"].flatMap({ Int64($0) }) else {
-      throw Failure(description: "HEAD is answered without a length")
+    let response = try await ask("HEAD", key, ["x-amz-checksum-mode": "ENABLED"])
+    if response.status == 404 { return nil }
+    guard response.status == 200 else { throw Failure(description: "HEAD returned status \(response.status)") }
+    guard let byteCount = response.headers["content-length"].flatMap({ Int64($0) }) else {
+      throw Failure(description: "HEAD returned no length")
     }
     return Found(
-      byteCount: byteCount, contentType: answer.headers["content-type"],
-      sha256: answer.headers["x-amz-checksum-sha256"])
+      byteCount: byteCount, contentType: response.headers["content-type"],
+      sha256: response.headers["x-amz-checksum-sha256"])
   }
 
   /// Stores an empty object, such as the marker of an account.
   func putEmpty(_ key: String) async throws {
-    let answer = try await ask("PUT", key)
-    guard (200..<300).contains(answer.status) else {
-      throw Failure(description: "PUT is answered with status \(answer.status)")
+    let response = try await ask("PUT", key)
+    guard (200..<300).contains(response.status) else {
+      throw Failure(description: "PUT returned status \(response.status)")
     }
   }
 
-  /// Reads an object from its beginning; each part as it comes.
-  /// - Returns: false when there is none.
+  /// Reads an object from its beginning, part by part.
+  /// - Returns: `false` if the object does not exist.
   func read(_ key: String, _ take: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws -> Bool {
     let address = addressToFetch(key)
     var request = HTTPRequest(address.url, isAuthorized: false)
@@ -145,24 +145,24 @@ public struct ObjectStore: Sendable {
         do { try take(bytes) } catch { problem.withLock { $0 = error } }
       }
     }
-    let answer: HTTPResponse
+    let response: HTTPResponse
     do throws(TransportFailure) {
-      answer = try await transport.send(request)
+      response = try await transport.send(request)
     } catch {
       if error == .cancelled { throw CancellationError() }
       throw Failure(description: "GET: \(error.message)")
     }
     if let problem = problem.withLock({ $0 }) { throw problem }
-    if answer.status == 404 { return false }
-    guard answer.status == 200 else { throw Failure(description: "GET is answered with status \(answer.status)") }
+    if response.status == 404 { return false }
+    guard response.status == 200 else { throw Failure(description: "GET returned status \(response.status)") }
     return true
   }
 
-  /// Removes an object; nothing happens when there is none.
+  /// Removes an object. A missing object is ignored.
   func remove(_ key: String) async throws {
-    let answer = try await ask("DELETE", key)
-    guard [200, 202, 204, 404].contains(answer.status) else {
-      throw Failure(description: "DELETE is answered with status \(answer.status)")
+    let response = try await ask("DELETE", key)
+    guard [200, 202, 204, 404].contains(response.status) else {
+      throw Failure(description: "DELETE returned status \(response.status)")
     }
   }
 

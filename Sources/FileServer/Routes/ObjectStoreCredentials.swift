@@ -13,14 +13,14 @@ import VaultKeys
 
 /// The credentials of the server at the object store.
 public struct ObjectStoreCredentials: Sendable {
-  /// Which key it is; not secret.
+  /// The id of the access key; not secret.
   public let accessKeyId: String
   /// `AWS4` and the secret access key.
   let firstKey: SecureBytes
 
   static let greatestBytes = 4_096
 
-  /// Credentials from their parts; the secret is wiped.
+  /// Creates credentials from their parts, and wipes the secret.
   public init(accessKeyId: String, wipingSecret secret: inout [UInt8]) throws(KeyError) {
     self.accessKeyId = accessKeyId
     let prefix = Array("AWS4".utf8)
@@ -31,7 +31,8 @@ public struct ObjectStoreCredentials: Sendable {
     sodium_memzero(&secret, secret.count)
   }
 
-  /// Reads a file of two lines: the access key id and the secret access key. Only its owner may be able to read it.
+  /// Reads a file of two lines: the access key id and the secret access key. Only its owner may have the permission to
+  /// read it.
   /// - Throws: ``ServerError`` with `badObjectStore`; `KeyError` without lockable memory.
   public init(file path: String) throws {
     var content = try Self.content(of: path)
@@ -40,7 +41,7 @@ public struct ObjectStoreCredentials: Sendable {
     let isPlain = lines.allSatisfy { $0.allSatisfy { (0x21...0x7E).contains($0) } }
     guard lines.count == 2, isPlain, content.count <= Self.greatestBytes else {
       throw Self.error(
-        "\(path) does not hold credentials", "it has two lines: the access key id and the secret access key")
+        "\(path) contains no credentials", "the file needs two lines: the access key id and the secret access key")
     }
     var secret = Array(lines[1])
     try self.init(accessKeyId: String(decoding: lines[0], as: UTF8.self), wipingSecret: &secret)
@@ -58,10 +59,10 @@ public struct ObjectStoreCredentials: Sendable {
         content += chunk
       }
     } catch {
-      throw Self.error("cannot read \(path): \(error.text)", "name the file of the store's credentials")
+      throw Self.error("cannot read \(path): \(error.text)", "check the path of the credentials file")
     }
     guard status.st_mode & 0o077 == 0 else {
-      throw Self.error("others than its owner may read \(path)", "chmod 600 \(path)")
+      throw Self.error("other users may read \(path)", "chmod 600 \(path)")
     }
     return content
   }

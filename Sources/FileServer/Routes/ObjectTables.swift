@@ -3,7 +3,7 @@ import SyncModel
 
 /// A file on its way to an object store.
 struct ObjectUpload: Equatable, Sendable {
-  /// The last part of its key in the store: 32 random hexadecimal digits.
+  /// The last part of the upload's key in the store: 32 random hexadecimal digits.
   let id: String
   let userId: Int64
   let name: ContentName
@@ -12,7 +12,7 @@ struct ObjectUpload: Equatable, Sendable {
   let sha256: String
   let contentType: String
 
-  /// Whether the same is meant to be sent.
+  /// Returns whether both uploads announce the same file.
   func isSame(as other: ObjectUpload) -> Bool {
     (byteCount, sha256, contentType) == (other.byteCount, other.sha256, other.contentType)
   }
@@ -77,28 +77,28 @@ struct ObjectTables {
     }
   }
 
-  /// Ids of uploads that have waited too long.
+  /// Returns the ids of uploads that have expired.
   func expired(at time: Int64) throws -> [String] {
     try connection.fetch("SELECT id FROM ObjectUpload WHERE expiresAt <= \(time)", as: String.self)
   }
 
-  /// The uuids of contents, in order, some at a time.
+  /// Returns a page of the UUIDs of contents, in order.
   func contents(after last: String, limit: Int) throws -> [String] {
     try connection.fetch(
       "SELECT DISTINCT content FROM ObjectContent WHERE content > \(last) ORDER BY content LIMIT \(limit)",
       as: String.self)
   }
 
-  /// Returns some contents, to find out whether a bucket is the right one.
+  /// Returns some contents, for the check that a bucket is the right one.
   func someContents(limit: Int) throws -> [(id: String, byteCount: Int64)] {
     try connection.fetchRows("SELECT id, byteCount FROM ObjectContent LIMIT \(limit)", as: String.self, Int64.self)
       .map { (id: $0.0, byteCount: $0.1) }
   }
 
-  /// How many contents the account has in the store.
+  /// Returns the number of contents that the account has in the store.
   func contentCount() throws -> Int { try connection.fetchOne("SELECT count(*) FROM ObjectContent", as: Int.self) ?? 0 }
 
-  /// The contents that were found missing since a time or longer.
+  /// Returns the contents that have been missing since a time or longer.
   func missingContents(since time: Int64) throws -> [(id: String, byteCount: Int64, since: Int64)] {
     try connection.fetchRows(
       "SELECT id, byteCount, missingSince FROM ObjectContent WHERE missingSince <= \(time)", as: String.self,
@@ -106,21 +106,21 @@ struct ObjectTables {
     ).map { (id: $0.0, byteCount: $0.1, since: $0.2) }
   }
 
-  /// The contents that no record needs since a time or longer.
+  /// Returns the contents that no record has needed since a time or longer.
   func unusedContents(since time: Int64) throws -> [(id: String, since: Int64)] {
     try connection.fetchRows(
       "SELECT id, unusedSince FROM ObjectContent WHERE unusedSince <= \(time)", as: String.self, Int64.self
     ).map { (id: $0.0, since: $0.1) }
   }
 
-  /// Ids of objects that may be removed by now, some at a time.
+  /// Returns a page of the ids of objects that may be removed.
   func removals(at time: Int64, limit: Int) throws -> [String] {
     try connection.fetch(
       "SELECT id FROM ObjectRemoval WHERE notBefore <= \(time) ORDER BY notBefore, id LIMIT \(limit)", as: String.self)
   }
 }
 
-/// The same while they are changed.
+/// Changes the tables of an account's objects, within one transaction.
 struct ObjectTablesWriter {
   let connection: WriteConnection
 
@@ -158,7 +158,7 @@ struct ObjectTablesWriter {
     try connection.execute("DELETE FROM ObjectUpload WHERE id = \(upload.id)")
   }
 
-  /// Cancels an upload. Its bytes are removed from the store, also if they are sent while its address is valid.
+  /// Cancels an upload. Its bytes are removed from the store, even if they arrive later while its address is valid.
   func abandon(_ id: String) throws {
     try connection.execute(
       """
@@ -167,7 +167,7 @@ struct ObjectTablesWriter {
     try connection.execute("DELETE FROM ObjectUpload WHERE id = \(id)")
   }
 
-  /// Removes a content, and has its object removed.
+  /// Removes a content, and queues the removal of its object.
   func removeContent(_ id: String, notBefore time: Int64 = 0) throws {
     try connection.execute(
       """
@@ -196,10 +196,10 @@ struct ObjectTablesWriter {
     try connection.execute("UPDATE ObjectContent SET missingSince = NULL WHERE id = \(id)")
   }
 
-  /// The bucket carries the marker.
+  /// Notes that the bucket has the marker.
   func markStore() throws { try connection.execute("UPDATE FileMarker SET isInStore = 1") }
 
-  /// A record needs a content.
+  /// Notes that a record needs a content.
   func markUsed(_ content: String) throws {
     try connection.execute(
       """
@@ -208,8 +208,8 @@ struct ObjectTablesWriter {
       """)
   }
 
-  /// Marks contents with a UUID that no record needs: those that a record once needed, and those that no record has
-  /// needed for long.
+  /// Marks contents with a UUID that no record needs: contents that a record once needed, and contents that were
+  /// finished before a time.
   func markUnused(_ content: String, neverUsedBefore limit: Int64, at time: Int64) throws {
     try connection.execute(
       """

@@ -7,7 +7,7 @@ import HTTPClient
 /// (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html).
 struct SignatureV4: Sendable {
   let accessKeyId: String
-  /// `AWS4` and the secret access key, as the first key is.
+  /// The first key: `AWS4` and the secret access key.
   private let firstKey: SecureBytes
   let region: String
   let service: String
@@ -25,11 +25,11 @@ struct SignatureV4: Sendable {
   /// The signed parts of a request.
   struct Signed {
     var method: String
-    /// With its parts percent-encoded.
+    /// The path with percent-encoded parts.
     var path: String
-    /// Names and values without encoding. They are encoded here.
+    /// The names and values of the query without encoding. The signer encodes them.
     var query: [(name: String, value: String)] = []
-    /// All that are signed, `host` among them.
+    /// The signed headers, including `host`.
     var headers: [(name: String, value: String)]
     /// SHA-256 of the body in hexadecimal digits, or its replacement.
     var payload: String
@@ -41,7 +41,7 @@ struct SignatureV4: Sendable {
       headers.map { ($0.name.lowercased(), Self.trimmed($0.value)) }.sorted { $0.name < $1.name }
     }
 
-    /// One form for all ways to write the same request.
+    /// The canonical form of the request.
     var canonical: String {
       let pairs = query.map { (ServerAddress.encoded($0.name), ServerAddress.encoded($0.value)) }.sorted { $0 < $1 }
       let lines = [
@@ -51,7 +51,7 @@ struct SignatureV4: Sendable {
       return lines.joined(separator: "\n")
     }
 
-    /// Without blanks around it, and with one for several.
+    /// Returns a value without surrounding spaces, and with single spaces inside.
     private static func trimmed(_ value: String) -> String { value.split(separator: " ").joined(separator: " ") }
   }
 
@@ -86,7 +86,7 @@ struct SignatureV4: Sendable {
       .map { "\(ServerAddress.encoded($0.name))=\(ServerAddress.encoded($0.value))" }.joined(separator: "&")
   }
 
-  /// `20130524T000000Z`.
+  /// Returns a time in the form `20130524T000000Z`.
   static func date(_ milliseconds: Int64) -> String {
     WireTime.text(milliseconds).prefix { $0 != "." }.filter { $0 != "-" && $0 != ":" } + "Z"
   }
@@ -105,7 +105,7 @@ enum HMAC {
     return code
   }
 
-  /// SHA-256 in hexadecimal digits.
+  /// Returns the SHA-256 of a text in hexadecimal digits.
   static func sha256(_ text: String) -> String {
     var digest = SHA256()
     digest.add(text)

@@ -1,11 +1,11 @@
-/// The size of the part of a file in one request: large enough to use the link, small enough to lose little
-/// after a cut.
+/// The size of the part of a file in one request: large enough to use the link, small enough to lose little after an
+/// interruption.
 public struct ChunkSize: Equatable, Sendable {
-  /// The least, in bytes.
+  /// The minimum in bytes.
   public static let least: Int64 = 64 << 10
-  /// The most, in bytes.
+  /// The maximum in bytes.
   public static let most: Int64 = 8 << 20
-  /// How long a request is meant to take, in seconds.
+  /// The target duration of a request in seconds.
   static let wantedSeconds = 8.0
 
   /// The bytes of the next request.
@@ -13,7 +13,7 @@ public struct ChunkSize: Equatable, Sendable {
   /// Below the size that a server or a proxy has refused.
   private var limit = most
 
-  /// 1 MiB, until the link is known.
+  /// The initial size: 1 MiB, until the link has been measured.
   public init() { bytes = 1 << 20 }
 
   /// Applies the duration of a request of this many bytes. The size at most doubles, so that a single fast request
@@ -28,7 +28,7 @@ public struct ChunkSize: Equatable, Sendable {
   /// The connection was lost within a request.
   mutating func failed() { bytes = Self.bounded(bytes / 2, limit) }
 
-  /// Applies a refusal for size. Returns `false` if there is no smaller size.
+  /// Applies a refusal for size. Returns `false` if the size is already the smallest.
   mutating func wasTooLarge(bytes count: Int64) -> Bool {
     guard count > Self.least else { return false }
     limit = max(count / 2, Self.least)

@@ -4,7 +4,8 @@ import HTTPClient
 public struct DownloadPlan: Equatable, Sendable {
   /// The next step.
   public enum Step: Equatable, Sendable {
-    /// `GET` from an offset on; with a tag only if the server still has the same file, all of it otherwise.
+    /// Sends `GET` from an offset. With a tag, the server sends the rest only if it still has the same file, and
+    /// otherwise the complete file.
     case fetch(offset: Int64, tag: String?)
     /// Discards the received bytes.
     case empty
@@ -30,13 +31,13 @@ public struct DownloadPlan: Equatable, Sendable {
     case verified(Bool)
   }
 
-  /// The tag of the file that the bytes here are of, such as `"abc"`.
+  /// The tag of the file to which the received bytes belong, such as `"abc"`.
   public private(set) var tag: String?
   private var bytes: Int64
   private var hasBegunAnew = false
   private var step: Step
 
-  /// A download of which so many bytes are here already.
+  /// Creates a plan for a download with a number of bytes already received.
   public init(bytes: Int64, tag: String?) {
     (self.bytes, self.tag) = (bytes, tag)
     step = .fetch(offset: bytes, tag: bytes > 0 ? tag : nil)
@@ -72,7 +73,7 @@ public struct DownloadPlan: Equatable, Sendable {
     switch event {
     case .fetched(let bytes, let isWhole):
       self.bytes = bytes
-      return isWhole ? .verify : .stop(.transport(.noConnection(detail: "the answer ended before it was whole")))
+      return isWhole ? .verify : .stop(.transport(.noConnection(detail: "the response ended before it was whole")))
     case .refused(let status, let retryAfter, let length): return afterRefusal(status, retryAfter, length)
     case .failed(let failure, let bytes):
       self.bytes = bytes
@@ -107,7 +108,7 @@ public struct DownloadPlan: Equatable, Sendable {
   }
 }
 
-/// Why a download ends for now.
+/// The reason why a download ends for now.
 public enum DownloadProblem: Error, Equatable, Sendable {
   /// The server was not reached, or the connection was lost.
   case transport(TransportFailure)
@@ -133,7 +134,7 @@ public enum DownloadProblem: Error, Equatable, Sendable {
 struct ContentRange: Equatable {
   /// The offset of the part, or `nil`.
   var begin: Int64?
-  /// The length of the whole; nil when it is not known.
+  /// The length of the complete file; `nil` if unknown.
   var length: Int64?
 
   init?(_ text: String?) {

@@ -2,7 +2,7 @@ import SyncModel
 import HTTPClient
 
 extension FieldVaultFiles {
-  /// How many times one attempt requests an address.
+  /// The number of times that one attempt requests an address.
   private static let mostAddresses = 3
 
   /// Runs a body with an address that the server names for a file. Good for some minutes only: a long download on a slow link
@@ -46,7 +46,7 @@ extension FieldVaultFiles {
     }
   }
 
-  /// Returns the problem of a store. Its failure says nothing about the server.
+  /// Returns the problem of a store. Its failure does not concern the server.
   private static func ofStore(_ problem: DownloadProblem, _ source: HTTPRequest) -> DownloadProblem {
     guard !source.isAuthorized, case .transport(let failure) = problem, failure != .cancelled else { return problem }
     return .storeNotReached(failure)
@@ -57,14 +57,14 @@ extension DownloadProblem {
   /// Returns the meaning of the server's response to the request for an address.
   init(asking failure: RemoteFailure) {
     self =
-      switch (failure.answer, failure.problem?.status) {
+      switch (failure.responseClass, failure.problem?.status) {
       case (.cancelled, _): .transport(.cancelled)
       case (_, 404?), (_, 410?): .absent
       case (.pauseCredentials, _): .credentials
       case (.later(let seconds), _): .later(seconds: seconds)
       case (_, 503?): .later(seconds: failure.retryAfterSeconds)
       case (.attempt, let status): .serverFailed(status: status ?? 500)
-      case (.unreachable, _): .transport(.noConnection(detail: "the server does not name an address"))
+      case (.unreachable, _): .transport(.noConnection(detail: "the server sends no address"))
       case (_, let status): .refused(status: status ?? 0)
       }
   }

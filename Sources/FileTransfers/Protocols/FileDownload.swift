@@ -74,15 +74,15 @@ struct FileDownload: Sendable {
       }
     }
     do {
-      let answer = try await transport.send(request)
+      let response = try await transport.send(request)
       guard isTaken.withLock({ $0 }) else {
-        if let failure = Self.stranger(answer) { return .failed(failure, bytes: place.byteCount) }
+        if let failure = Self.stranger(response) { return .failed(failure, bytes: place.byteCount) }
         return .refused(
-          status: answer.status, retryAfterSeconds: answer.retryAfterSeconds,
-          length: ContentRange(answer.headers["content-range"])?.length)
+          status: response.status, retryAfterSeconds: response.retryAfterSeconds,
+          length: ContentRange(response.headers["content-range"])?.length)
       }
       // The whole file has no bytes.
-      if answer.bytesReceived == 0, answer.status == 200, place.byteCount > 0 { try place.empty() }
+      if response.bytesReceived == 0, response.status == 200, place.byteCount > 0 { try place.empty() }
       let count = place.byteCount
       return .fetched(bytes: count, isWhole: length.withLock { $0 }.map { $0 == count } ?? true)
     } catch let error as TransportFailure {
@@ -92,9 +92,9 @@ struct FileDownload: Sendable {
     }
   }
 
-  /// Returns a failure for an HTML page, which says nothing about the file.
-  static func stranger(_ answer: HTTPResponse) -> TransportFailure? {
-    answer.contentType == "text/html" ? .htmlPage : nil
+  /// Returns a failure for an HTML page, which does not concern the file.
+  static func stranger(_ response: HTTPResponse) -> TransportFailure? {
+    response.contentType == "text/html" ? .htmlPage : nil
   }
 }
 
@@ -106,7 +106,7 @@ protocol DownloadTarget: Sendable {
   func append(_ bytes: UnsafeRawBufferPointer) throws
   /// Discards the received bytes.
   func empty() throws(DownloadProblem)
-  /// All of it has come: it is brought to the disk.
+  /// Flushes the complete file to the disk.
   func complete() throws(DownloadProblem)
   /// Flushes the partial file, so that the download can resume after a crash.
   func keep() throws(DownloadProblem)

@@ -1,7 +1,7 @@
 import SyncModel
 
-/// The requests by which a server provides an address for an upload, and learns that the file was sent there without
-/// its token.
+/// The requests by which a server provides an address for an upload, and receives a confirmation that the file was sent
+/// to the address without the token.
 ///
 /// Paths, headers and bodies may contain these variables:
 ///
@@ -14,7 +14,7 @@ import SyncModel
 public struct PresignedAPI: Sendable {
   /// A request to the server itself, with its token.
   public struct Request: Sendable {
-    /// `POST` or another one, in upper case.
+    /// The HTTP method in upper case, such as `POST`.
     public var method: String
     /// The path below the server's address. The values of variables are percent-encoded.
     public var path: String
@@ -23,7 +23,7 @@ public struct PresignedAPI: Sendable {
     /// The body as JSON, or `nil`.
     public var body: SyncValue?
 
-    /// A request.
+    /// Creates a request.
     public init(
       _ method: String = "POST", _ path: String, headers: [(name: String, value: String)] = [], body: SyncValue? = nil
     ) {
@@ -33,7 +33,7 @@ public struct PresignedAPI: Sendable {
 
   /// The request for an address.
   public var ask: Request
-  /// The position of the address in the response: names of members, from the outside in.
+  /// The position of the address in the response: member names, from the outermost to the innermost.
   public var urlAt = ["url"]
   /// The position of the headers for the upload, an object of texts; `nil` if the API names no headers. The media type is
   /// always sent.
@@ -41,19 +41,19 @@ public struct PresignedAPI: Sendable {
   /// The position of the upload's name in the response; `nil` if ``confirm`` does not need it. It is stored before
   /// the file is sent, so that after a crash the first request finds out whether the file arrived.
   public var keyAt: [String]? = ["key"]
-  /// How the file is sent.
+  /// The HTTP method that sends the file.
   public var method = "PUT"
   /// The request that confirms the upload, or `nil` if the API has no such feature.
   public var confirm: Request?
   /// The position of an error in a response with a successful status, or `nil`.
   public var errorAt: [String]?
-  /// The refusals that mean that the server has the file already: `type` of problems (RFC 9457).
+  /// The refusals that mean that the server already has the file: `type` of problems (RFC 9457).
   public var existsTypes: Set<String> = []
-  /// The same, by statuses.
+  /// The statuses that mean that the server already has the file.
   public var existsStatuses: Set<Int> = []
   /// The responses to ``confirm`` that mean that the file is missing. It is sent again.
   public var absentStatuses: Set<Int> = [404, 409, 410]
-  /// The longest file that is worth a question, in bytes; nil when that is not known.
+  /// The maximum size in bytes of a file for which an address is requested; `nil` if unknown.
   public var greatestBytes: Int64?
 
   /// Creates an API with the usual names in its responses.
@@ -64,15 +64,15 @@ public struct PresignedAPI: Sendable {
 public struct UploadDescription: Equatable, Sendable {
   /// The number of bytes.
   public var byteCount: Int64
-  /// SHA-256 of them.
+  /// The SHA-256 of the bytes.
   public var sha256: [UInt8]
   /// The media type.
   public var contentType: String
 }
 
-/// Where a file may be sent for a while.
+/// A temporary address for an upload.
 public struct PresignedAddress: Equatable, Sendable {
-  /// The whole address, including its signature.
+  /// The complete address, including its signature.
   public var url: String
   /// Names and values of headers that must be sent unchanged.
   public var headers: [String: String]

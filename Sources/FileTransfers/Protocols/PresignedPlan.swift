@@ -7,13 +7,13 @@ public struct PresignedPlan: Equatable, Sendable {
   public enum Step: Equatable, Sendable {
     /// Asks the server for an address.
     case ask
-    /// How the server calls the upload is stored, durably, before anything is sent.
+    /// Stores the server's name of the upload durably, before any byte is sent.
     case remember(key: String)
-    /// Sends the file, all of it.
+    /// Sends the complete file.
     case put(PresignedAddress)
     /// Confirms the upload, or asks whether it arrived.
     case confirm(key: String)
-    /// The server has it. `key` is nil where it has had it before.
+    /// The server has the file. `key` is `nil` if the server had it before.
     case done(key: String?)
     /// Ends for now.
     case stop(UploadProblem)
@@ -31,7 +31,7 @@ public struct PresignedPlan: Equatable, Sendable {
     case stored
     /// The server has found it.
     case confirmed
-    /// The server does not find it, or finds something else.
+    /// The server does not find the file, or finds a different one.
     case absent
     /// The server returned another status; `what` is its message, `type` the type of its problem (RFC 9457).
     case refused(status: Int, retryAfterSeconds: Int?, type: String? = nil, what: String? = nil)
@@ -41,7 +41,7 @@ public struct PresignedPlan: Equatable, Sendable {
     case failed(TransportFailure)
   }
 
-  /// How many times one attempt requests an address or sends the file again.
+  /// The number of times that one attempt requests an address or sends the file again.
   static let mostRepetitions = 3
 
   private let confirms: Bool

@@ -12,7 +12,7 @@ extension PresignedUpload {
     let (event, json) = try await ask(api.ask, words)
     guard event == nil else { return (event ?? .exists, json) }
     guard var address = PresignedAddress(json, api, facts) else {
-      return (.failed(.notTheServer(detail: "its answer names no address for a file")), json)
+      return (.failed(.notTheServer(detail: "its response names no address for a file")), json)
     }
     do throws(TransportFailure) {
       address.url = try transport.address.resolved(address.url, from: words.path(api.ask.path))
@@ -42,35 +42,35 @@ extension PresignedUpload {
     // Without it there would be no word of how long the body is, and some want one.
     if request.body == nil, request.method != "GET" { outgoing.upload = HTTPUpload(byteCount: 0) { _, _ in 0 } }
     outgoing.headers = request.headers.map { ($0.name, words.text($0.value)) }
-    let answer: HTTPResponse
+    let response: HTTPResponse
     do throws(TransportFailure) {
-      answer = try await transport.send(outgoing)
+      response = try await transport.send(outgoing)
     } catch {
       return (.failed(error), nil)
     }
     // The response comes from an intermediary and says nothing about the file.
-    if answer.contentType == "text/html" { return (.failed(.htmlPage), nil) }
-    let json = Self.json(answer)
-    let problem = ServerProblem(answer)
-    guard (200..<300).contains(answer.status) else {
+    if response.contentType == "text/html" { return (.failed(.htmlPage), nil) }
+    let json = Self.json(response)
+    let problem = ServerProblem(response)
+    guard (200..<300).contains(response.status) else {
       if let type = problem?.type, api.existsTypes.contains(type) { return (.exists, json) }
-      if api.existsStatuses.contains(answer.status) { return (.exists, json) }
-      if absent.contains(answer.status) { return (.absent, json) }
+      if api.existsStatuses.contains(response.status) { return (.exists, json) }
+      if absent.contains(response.status) { return (.absent, json) }
       return (
         .refused(
-          status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, type: problem?.type,
+          status: response.status, retryAfterSeconds: response.retryAfterSeconds, type: problem?.type,
           what: problem.map { $0.detail.isEmpty ? $0.title : $0.detail }), json
       )
     }
     if let place = api.errorAt, let error = json?.member(place), error != .null, error != .bool(false) {
-      return (.refused(status: answer.status, retryAfterSeconds: nil, what: error.plainText), json)
+      return (.refused(status: response.status, retryAfterSeconds: nil, what: error.plainText), json)
     }
     return (nil, json)
   }
 
-  private static func json(_ answer: HTTPResponse) -> SyncValue? {
+  private static func json(_ response: HTTPResponse) -> SyncValue? {
     do throws(SyncModelError) {
-      return try SyncValue(parsing: answer.body)
+      return try SyncValue(parsing: response.body)
     } catch {
       // A request that needs a missing part of it fails.
       return nil
@@ -93,28 +93,29 @@ extension PresignedUpload {
       return count
     }
     async let telling: Void = { for await count in steps { await progress(count) } }()
-    let answer: Result<HTTPResponse, TransportFailure>
+    let response: Result<HTTPResponse, TransportFailure>
     do throws(TransportFailure) {
-      answer = .success(try await transport.send(request))
+      response = .success(try await transport.send(request))
     } catch {
-      answer = .failure(error)
+      response = .failure(error)
     }
     tell.finish()
     await telling
-    switch answer {
+    switch response {
     case .failure(.bodyFailed): throw .unreadable
     case .failure(let failure): return .failed(failure)
-    case .success(let answer):
-      if answer.contentType == "text/html" { return .failed(.htmlPage) }
-      guard (200..<300).contains(answer.status) else {
+    case .success(let response):
+      if response.contentType == "text/html" { return .failed(.htmlPage) }
+      guard (200..<300).contains(response.status) else {
         return .storeRefused(
-          status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, code: ObjectStoreError.read(answer.body))
+          status: response.status, retryAfterSeconds: response.retryAfterSeconds,
+          code: ObjectStoreError.read(response.body))
       }
       return .stored
     }
   }
 
-  /// Reads all of a file, for its length and its digest.
+  /// Reads a complete file for its length and its digest.
   func measure(_ source: UploadSource) async throws(UploadProblem) -> UploadDescription {
     let facts = await offload { Self.facts(of: source) }
     guard let facts else { throw .unreadable }

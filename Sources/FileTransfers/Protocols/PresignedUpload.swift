@@ -1,9 +1,9 @@
 import SyncModel
 import HTTPClient
 
-/// How an upload to an address that the server names has ended.
+/// The outcome of an upload to an address that the server sends.
 public struct PresignedResult: Sendable {
-  /// Nil when the server has all of it.
+  /// The reason why the upload ended early; `nil` if the server has the complete file.
   public var problem: UploadProblem?
   /// The server's name of the upload; `nil` if the server has had the file before, or gives the upload no name.
   public var key: String?
@@ -12,16 +12,16 @@ public struct PresignedResult: Sendable {
   /// The number of bytes that the store received.
   public var offset: Int64 = 0
   /// The last response of the server as JSON: to the confirmation, or otherwise to the request for an address.
-  public var answer: SyncValue?
+  public var response: SyncValue?
 }
 
-/// Uploads a file to an address that the server names: requests the address, sends the file there without the token,
-/// and confirms the upload. The server chooses the address and the store behind it.
+/// Uploads a file to an address that the server names: requests the address, sends the file to it without the token,
+/// and confirms the upload. The server chooses the address and its object store.
 public struct PresignedUpload: Sendable {
   let transport: HTTPTransport
   let api: PresignedAPI
 
-  /// Uploads over an API of the server of a transport.
+  /// Creates uploads over an API of the server of a transport.
   public init(transport: HTTPTransport, api: PresignedAPI) { (self.transport, self.api) = (transport, api) }
 
   /// Uploads a file, and finds an earlier attempt that sent all of it.
@@ -53,16 +53,16 @@ public struct PresignedUpload: Sendable {
           // Computed again each time, because the file may have changed since the refusal.
           let found = try await measure(source)
           facts = found
-          let (event, answer) = try await ask(found)
-          result.answer = answer
+          let (event, response) = try await ask(found)
+          result.response = response
           step = plan.next(after: event)
         case .put(let address):
           guard let facts else { throw .unexpected }
           result.place = String(address.url.prefix { $0 != "?" })
           step = plan.next(after: try await put(source, facts, address, progress))
         case .confirm(let key):
-          let (event, answer) = try await confirm(key, facts, source)
-          result.answer = answer ?? result.answer
+          let (event, response) = try await confirm(key, facts, source)
+          result.response = response ?? result.response
           step = plan.next(after: event)
         }
       } catch {

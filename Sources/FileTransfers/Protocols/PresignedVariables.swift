@@ -43,7 +43,7 @@ struct PresignedVariables {
     }
   }
 
-  /// From left to right, so that inserted values are not searched again.
+  /// Replaces the variables from left to right, so that inserted values are not searched again.
   private func replacing(_ text: String, _ encoded: (String) -> String) -> String {
     var result = ""
     var rest = text[...]

@@ -12,11 +12,11 @@ extension TusClient {
   }
 
   func ask() async throws(RequestProblem) -> TusPlan.Event {
-    let answer = try await send("OPTIONS", endpoint)
+    let response = try await send("OPTIONS", endpoint)
     // A server without OPTIONS tells nothing about itself.
-    if (400..<500).contains(answer.status), answer.status != 401 { return .asked(TusServer()) }
-    guard (200..<300).contains(answer.status) else { return refusal(answer) }
-    return .asked(TusServer(answer.headers))
+    if (400..<500).contains(response.status), response.status != 401 { return .asked(TusServer()) }
+    guard (200..<300).contains(response.status) else { return refusal(response) }
+    return .asked(TusServer(response.headers))
   }
 
   func create(_ byteCount: Int64?, _ metadata: [(name: String, value: String)]) async throws(RequestProblem)
@@ -26,13 +26,13 @@ extension TusClient {
     let pairs = metadata.map { "\($0.name) \(Data($0.value.utf8).base64EncodedString())" }
     if !pairs.isEmpty { headers.append(("Upload-Metadata", pairs.joined(separator: ","))) }
     let nothing = HTTPUpload(byteCount: 0) { _, _ in 0 }
-    let answer = try await send("POST", endpoint, headers, nothing)
-    guard answer.status == 201 else { return refusal(answer) }
-    guard let location = answer.headers["location"] else { throw .failure(Self.notTus) }
+    let response = try await send("POST", endpoint, headers, nothing)
+    guard response.status == 201 else { return refusal(response) }
+    guard let location = response.headers["location"] else { throw .failure(Self.notTus) }
     do throws(TransportFailure) {
       let address = try transport.address.resolved(location, from: endpoint)
       guard transport.address.isOrigin(of: address) else {
-        throw .notTheServer(detail: "it keeps the upload at an address of another server")
+        throw .notTheServer(detail: "the upload address is on another server")
       }
       return .created(address: address)
     } catch {
@@ -41,10 +41,10 @@ extension TusClient {
   }
 
   func look(_ address: String) async throws(RequestProblem) -> TusPlan.Event {
-    let answer = try await send("HEAD", address)
-    guard (200..<300).contains(answer.status) else { return refusal(answer) }
-    guard let offset = Self.offset(answer) else { throw .failure(Self.notTus) }
-    return .found(offset: offset, length: answer.headers["upload-length"].flatMap { Int64($0) })
+    let response = try await send("HEAD", address)
+    guard (200..<300).contains(response.status) else { return refusal(response) }
+    guard let offset = Self.offset(response) else { throw .failure(Self.notTus) }
+    return .found(offset: offset, length: response.headers["upload-length"].flatMap { Int64($0) })
   }
 
   func send(
@@ -60,13 +60,13 @@ extension TusClient {
     if source.byteCount == nil, count < bytes { headers.append(("Upload-Length", String(offset + count))) }
     // The transport reads only the given length.
     let body = HTTPUpload(byteCount: count) { position, buffer in try source.read(offset + position, buffer) }
-    let answer = try await send("PATCH", address, headers, body)
-    guard answer.status == 204 || answer.status == 200 else { return refusal(answer) }
-    guard let found = Self.offset(answer) else { throw .failure(Self.notTus) }
-    return .sent(offset: found, bytes: count, seconds: answer.duration / .seconds(1))
+    let response = try await send("PATCH", address, headers, body)
+    guard response.status == 204 || response.status == 200 else { return refusal(response) }
+    guard let found = Self.offset(response) else { throw .failure(Self.notTus) }
+    return .sent(offset: found, bytes: count, seconds: response.duration / .seconds(1))
   }
 
-  /// How long a part really is, and its checksum.
+  /// The actual length of a part, and its checksum.
   private static func look(
     into source: UploadSource, _ offset: Int64, _ bytes: Int64
   ) throws(RequestProblem) -> (count: Int64, checksum: String) {
@@ -106,15 +106,15 @@ extension TusClient {
 
   /// Returns a refusal of the server. An HTML page comes from an intermediary, such as a captive portal. As a refusal
   /// it would restart an existing upload.
-  private func refusal(_ answer: HTTPResponse) -> TusPlan.Event {
-    guard answer.contentType != "text/html" else { return .failed(Self.notTus) }
+  private func refusal(_ response: HTTPResponse) -> TusPlan.Event {
+    guard response.contentType != "text/html" else { return .failed(Self.notTus) }
     return .refused(
-      status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, type: ServerProblem(answer)?.type)
+      status: response.status, retryAfterSeconds: response.retryAfterSeconds, type: ServerProblem(response)?.type)
   }
 
-  private static let notTus = TransportFailure.notTheServer(detail: "it does not speak tus")
+  private static let notTus = TransportFailure.notTheServer(detail: "it does not support tus")
 
-  private static func offset(_ answer: HTTPResponse) -> Int64? {
-    answer.headers["upload-offset"].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
+  private static func offset(_ response: HTTPResponse) -> Int64? {
+    response.headers["upload-offset"].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
   }
 }

@@ -1,8 +1,8 @@
 import HTTPClient
 
-/// How an upload ended.
+/// The outcome of an upload.
 public struct TusResult: Sendable {
-  /// Nil when the server has all of it.
+  /// The reason why the upload ended early; `nil` if the server has the complete file.
   public var problem: UploadProblem?
   /// The address of the upload; `nil` if the server has had the file before, or has no upload.
   public var address: String?
@@ -19,10 +19,10 @@ public struct TusClient: Sendable {
   let transport: HTTPTransport
   let endpoint: String
 
-  /// Uploads are created at `endpoint`, such as `/v1/files`, below the address of the transport.
+  /// Creates a client. Uploads are created at `endpoint`, such as `/v1/files`, below the address of the transport.
   public init(transport: HTTPTransport, endpoint: String) { (self.transport, self.endpoint) = (transport, endpoint) }
 
-  /// Uploads, and resumes an earlier attempt.
+  /// Uploads a file, and resumes an earlier attempt.
   /// - Parameters:
   ///   - metadata: names and values that are sent when the upload is created.
   ///   - address: the address of an upload that was begun, or `nil`.
@@ -61,20 +61,20 @@ public struct TusClient: Sendable {
     }
   }
 
-  /// Cancels an upload, so that the server need not keep it. A missing upload is no error, nor is one at an address
-  /// that the server does not have any more: the server removes it after a time.
+  /// Cancels an upload, so that the server can remove it. A missing upload is not an error, because the server removes
+  /// unfinished uploads after a time.
   public func terminate(_ address: String) async throws(UploadProblem) {
     guard transport.address.isOrigin(of: address) else { return }
-    let answer: HTTPResponse
+    let response: HTTPResponse
     do throws(RequestProblem) {
-      answer = try await send("DELETE", address)
+      response = try await send("DELETE", address)
     } catch {
       switch error {
       case .failure(let failure): throw .transport(failure)
       case .problem(let problem): throw problem
       }
     }
-    guard [200, 204, 403, 404, 410].contains(answer.status) else { throw .refused(status: answer.status) }
+    guard [200, 204, 403, 404, 410].contains(response.status) else { throw .refused(status: response.status) }
   }
 
   private func event(

@@ -8,14 +8,14 @@ public struct TusPlan: Equatable, Sendable {
     case ask
     /// `POST`: creates an upload.
     case create
-    /// Stores the address of the upload durably, before any byte is sent there. `nil` removes the address of a
-    /// missing upload.
+    /// Stores the address of the upload durably, before any byte is sent to it. `nil` removes the address of a missing
+    /// upload.
     case remember(address: String?)
     /// `HEAD`: requests the number of bytes that the server has.
     case look(address: String)
-    /// `PATCH`: sends so many bytes from an offset on; all that are left when that is less.
+    /// Sends this number of bytes from an offset by `PATCH`, or fewer at the end of the file.
     case send(address: String, offset: Int64, bytes: Int64)
-    /// The server has all of it. `address` is nil where it has had it before.
+    /// The server has the complete file. `address` is `nil` if the server had it before.
     case done(address: String?)
     /// Ends for now.
     case stop(UploadProblem)
@@ -31,7 +31,7 @@ public struct TusPlan: Equatable, Sendable {
     case exists
     /// The address was stored.
     case remembered
-    /// The server has so many bytes, of a file of a length that it knows or does not know yet.
+    /// The server has this number of bytes, of a file whose length it may not know yet.
     case found(offset: Int64, length: Int64?)
     /// The server stored the bytes of the last request.
     case sent(offset: Int64, bytes: Int64, seconds: Double)
@@ -41,7 +41,7 @@ public struct TusPlan: Equatable, Sendable {
     case failed(TransportFailure)
   }
 
-  /// How many times in a row an upload is created, or a part is sent, without a byte of progress.
+  /// The number of times in a row that an upload is created, or a part is sent, without a byte of progress.
   static let mostRepetitions = 3
 
   /// The size of the parts; useful for the next file on the same link.
@@ -55,7 +55,7 @@ public struct TusPlan: Equatable, Sendable {
   private var address: String?
   private var step: Step
   private var repetitions = 0
-  /// The furthest that any upload of it came: only beyond it there is progress.
+  /// The highest offset that any upload of the file has reached. Only bytes beyond it count as progress.
   private var furthest: Int64 = 0
 
   /// Creates the plan of an upload.

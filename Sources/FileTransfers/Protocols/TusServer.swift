@@ -2,12 +2,12 @@
 public struct TusServer: Equatable, Sendable {
   /// The extensions, such as `creation`.
   public var extensions: Set<String> = []
-  /// The longest file that it accepts, in bytes; `nil` if it names no limit.
+  /// The maximum size in bytes of a file; `nil` if it names no limit.
   public var greatestBytes: Int64?
   /// The names of the checksums that it compares, such as `sha256`.
   public var checksums: Set<String> = []
 
-  /// A server of which nothing is known but that uploads can be created: more is not needed.
+  /// An unknown server that can create uploads, the minimum that is required.
   public init() {}
 
   /// Parses the headers of a response. A server without them supports only the core protocol.

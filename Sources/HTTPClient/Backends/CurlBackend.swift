@@ -3,7 +3,7 @@
   import CipherSQL
   import Foundation
 
-  /// Requests over libcurl. One thread has all of them and their connections, so that any request can reuse a
+  /// Sends requests over libcurl. One thread has all requests and their connections, so that any request can reuse a
   /// connection. It sleeps until a socket, a timeout or a caller wakes it.
   final class CurlBackend: HTTPBackend {
     private let connectSeconds: Double
@@ -28,11 +28,11 @@
         return mail.multi
       }
       // Outside of the lock, for which the thread would wait as soon as it is awake.
-      guard let multi else { return exchange.finish(.failure(.noConnection(detail: "there is no memory for it"))) }
+      guard let multi else { return exchange.finish(.failure(.noConnection(detail: "out of memory"))) }
       multi.wake()
     }
 
-    /// The thread looks which exchanges are over.
+    /// Wakes the thread, which checks for finished exchanges.
     func stop(_ exchange: RequestTask) {
       mail.withLock(\.multi)?.wake()
     }

@@ -41,7 +41,7 @@
 
     private func start(_ request: OutgoingRequest, _ exchange: RequestTask) {
       guard let easy = spare.popLast() ?? curl_easy_init() else {
-        return exchange.finish(.failure(.noConnection(detail: "there is no memory for it")))
+        return exchange.finish(.failure(.noConnection(detail: "out of memory")))
       }
       let transfer = CurlTransfer(easy, exchange, connectSeconds: connectSeconds)
       transfers[ObjectIdentifier(transfer)] = transfer

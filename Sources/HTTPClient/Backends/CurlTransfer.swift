@@ -1,7 +1,7 @@
 #if !canImport(Darwin)
   import CCurl
 
-  /// One request as libcurl has it, and where its parts go.
+  /// A request of libcurl and the destination of its parts.
   final class CurlTransfer {
     let easy: UnsafeMutableRawPointer
     let exchange: RequestTask
@@ -115,18 +115,18 @@
     /// Returns the meaning of curl's code; `nil` for a response. Curl's own texts are not repeated, because they may
     /// contain the address.
     func failure(_ code: CURLcode) -> TransportFailure? {
-      if isHeadTooLong { return .notTheServer(detail: "its headers never end") }
+      if isHeadTooLong { return .notTheServer(detail: "its response headers are too long") }
       return switch code {
       case CURLE_OK: nil
-      case CURLE_COULDNT_RESOLVE_HOST: .noConnection(detail: "its name is not known here")
-      case CURLE_COULDNT_RESOLVE_PROXY: .noConnection(detail: "the name of the proxy is not known here")
+      case CURLE_COULDNT_RESOLVE_HOST: .noConnection(detail: "its host name cannot be resolved")
+      case CURLE_COULDNT_RESOLVE_PROXY: .noConnection(detail: "the host name of the proxy cannot be resolved")
       case CURLE_COULDNT_CONNECT: .noConnection(detail: "no connection could be established")
       case CURLE_OPERATION_TIMEDOUT: .timedOut(seconds: connectSeconds)
       case CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:
         .noConnection(detail: "the connection was lost")
       case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
         CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CACERT_BADFILE, CURLE_USE_SSL_FAILED:
-        .noConnection(detail: "no encrypted connection that can be trusted; check its certificate")
+        .noConnection(detail: "TLS failed or its certificate is not trusted")
       case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_HTTP2,
         CURLE_HTTP2_STREAM:
         .notTheServer(detail: "it does not speak HTTP")

@@ -16,7 +16,8 @@ struct OutgoingRequest: Sendable {
   var upload: HTTPUpload?
   /// Whether the body of the response is wanted without decompression.
   var decompresses: Bool
-  /// An unencrypted request is sent to the server itself and never to a proxy, which could read it and the token.
+  /// Whether the request may use a proxy. An unencrypted request never does, because the proxy could read it and the
+  /// token.
   var usesProxies: Bool
   /// Whether its body may be sent a second time on another connection.
   var isRepeatable: Bool
@@ -25,11 +26,11 @@ struct OutgoingRequest: Sendable {
 /// The status and the headers of a response.
 struct ResponseHead: Equatable, Sendable {
   var status: Int
-  /// By their names in lower case.
+  /// The headers by lowercase name.
   var headers: [String: String] = [:]
 
   var contentType: String? { headers["content-type"] }
-  /// In bytes, as the server claims; nil when it does not.
+  /// The length of the body in bytes that the server claims; `nil` without the header.
   var contentLength: Int64? { headers["content-length"].flatMap { Int64($0) } }
   var retryAfter: String? { headers["retry-after"] }
   var date: String? { headers["date"] }

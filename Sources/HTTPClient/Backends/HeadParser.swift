@@ -1,6 +1,6 @@
 /// Builds the head of a response from its lines.
 struct HeadParser {
-  /// All lines together; no server of ours comes near it.
+  /// The limit of all lines together, far above the headers of a FieldVault server.
   static let greatestBytes = 256 << 10
 
   private var head: ResponseHead?

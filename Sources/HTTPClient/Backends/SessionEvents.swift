@@ -58,15 +58,15 @@
       self =
         switch code {
         case .cancelled: .cancelled
-        case .cannotFindHost, .dnsLookupFailed: .noConnection(detail: "its name is not known here")
+        case .cannotFindHost, .dnsLookupFailed: .noConnection(detail: "its host name cannot be resolved")
         case .cannotConnectToHost: .noConnection(detail: "no connection could be established")
         case .networkConnectionLost: .noConnection(detail: "the connection was lost")
         case .notConnectedToInternet: .noConnection(detail: "there is no network")
-        case .timedOut: .noConnection(detail: "it took too long to connect")
+        case .timedOut: .noConnection(detail: "the connection timed out")
         case .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
           .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,
           .clientCertificateRequired:
-          .noConnection(detail: "no encrypted connection that can be trusted; check its certificate")
+          .noConnection(detail: "TLS failed or its certificate is not trusted")
         case .badServerResponse, .cannotParseResponse: .notTheServer(detail: "it does not speak HTTP")
         default: .noConnection(detail: "the connection failed (\(code.rawValue))")
         }

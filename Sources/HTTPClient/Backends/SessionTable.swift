@@ -4,7 +4,7 @@
   import Foundation
 
   /// The exchanges of a session, and the one timer that watches their timeouts. Received bytes only move timeouts, so
-  /// a request needs no timer of its own, and without requests there is no timer.
+  /// the requests share the timer. No timer runs without requests.
   final class SessionTable: Sendable {
     private struct State {
       var exchanges: [Int: RequestTask] = [:]

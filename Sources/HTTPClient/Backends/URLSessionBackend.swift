@@ -1,7 +1,7 @@
 #if canImport(Darwin)
   import Foundation
 
-  /// Requests over URLSession: data tasks with a delegate, because tasks that collect a body have no limit.
+  /// Sends requests over URLSession: data tasks with a delegate, because tasks that collect a body have no limit.
   final class URLSessionBackend: HTTPBackend {
     private let table = SessionTable()
     private let session: URLSession
@@ -25,7 +25,7 @@
 
     func start(_ request: OutgoingRequest, _ exchange: RequestTask) {
       guard let url = URL(string: request.url) else {
-        return exchange.finish(.failure(.badAddress(detail: "a path cannot be added to it")))
+        return exchange.finish(.failure(.badAddress(detail: "a path cannot be appended to it")))
       }
       var outgoing = URLRequest(url: url)
       outgoing.httpShouldHandleCookies = false
@@ -42,7 +42,7 @@
       task.resume()
     }
 
-    /// A session wants to go back in a body at will, which only one in memory allows: a part of a file is sent at a time.
+    /// Returns the whole body in memory. A session may rewind a body at any time, so files are sent in parts.
     private static func whole(_ upload: HTTPUpload) throws -> Data {
       var body = Data(count: Int(upload.byteCount))
       try body.withUnsafeMutableBytes { bytes in

@@ -1,13 +1,13 @@
 import Platform
 
-/// Counts the memory of bodies before they are read: for the process and for each user. A body that has no room is refused, so
-/// that stalled requests of one user take nothing from others.
+/// Counts the memory of bodies before they are read: for the process and for each user. A body that exceeds a limit is
+/// refused, so that stalled requests of one user do not block other users.
 package final class BodyMemory: Sendable {
-  /// Why a body is not read.
+  /// The limit that a body exceeds.
   package enum Refusal: Error, Equatable {
-    /// The user has too many bodies under way.
+    /// The bodies of the user exceed their limit.
     case user
-    /// The server has.
+    /// The bodies of all users exceed their limit.
     case process
   }
 
@@ -22,7 +22,7 @@ package final class BodyMemory: Sendable {
 
   init(limit: Int, userLimit: Int) { (self.limit, self.userLimit) = (limit, userLimit) }
 
-  /// Counts a body. Each is given back with ``release(_:of:)``.
+  /// Counts a body until ``release(_:of:)``.
   func reserve(_ bytes: Int, for user: Int64) throws(Refusal) {
     let refusal = state.withLock { state -> Refusal? in
       let own = state.users[user, default: 0]
@@ -35,7 +35,7 @@ package final class BodyMemory: Sendable {
     if let refusal { throw refusal }
   }
 
-  /// The body is not in memory any more.
+  /// Releases a body that is no longer in memory.
   func release(_ bytes: Int, of user: Int64) {
     state.withLock { state in
       state.total -= bytes
@@ -44,6 +44,6 @@ package final class BodyMemory: Sendable {
     }
   }
 
-  /// How many bytes are counted.
+  /// The number of counted bytes.
   package var total: Int { state.withLock { $0.total } }
 }

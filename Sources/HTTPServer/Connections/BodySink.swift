@@ -1,10 +1,10 @@
 /// The treatment of a request, decided after its headers.
 package enum Admission: Sendable {
-  /// The body is collected, and the request is answered when it is complete.
+  /// The body is collected. The server responds when the body is complete.
   case collect
-  /// No body is expected. A body is counted and dropped, and the request is answered at its end.
+  /// The request needs no body. A body is counted and dropped. The server responds at its end.
   case ignore
-  /// The response is known already.
+  /// The response is already known.
   case refuse(Response)
   /// The body is streamed to a destination that has to be found, or refused, first.
   /// - Parameter pattern: the pattern of the route, for the log.
@@ -24,11 +24,11 @@ package struct AdmittedRequest: Sendable {
   }
 }
 
-/// The user behind a request, as far as limits and revocation need the user.
+/// The user of a request, for limits and revocation.
 package protocol Caller: Sendable {
-  /// Names the user, whose requests and bodies are counted together.
+  /// The id of the user. Requests and bodies are counted per user.
   var userId: Int64 { get }
-  /// Names the token, which may be revoked while a request lasts.
+  /// The id of the token, which may be revoked during a request.
   var tokenId: Int64 { get }
 }
 
@@ -55,7 +55,7 @@ package enum BodyWriteResult: Sendable {
 /// After its creation exactly one of ``finish()`` and ``cut()`` is called, once. ``take(_:)`` is called before that,
 /// by one thread at a time. Bytes that the library has read already may arrive while the buffer is full.
 package protocol BodySink: Sendable {
-  /// Takes a part without waiting for anything.
+  /// Receives a part without blocking.
   func take(_ part: UnsafeBufferPointer<UInt8>) -> BodyWriteResult
   /// Makes room for more, then calls `ready`, from any thread. Called once for each ``BodyWriteResult/full``.
   func whenReady(_ ready: @escaping @Sendable () -> Void)

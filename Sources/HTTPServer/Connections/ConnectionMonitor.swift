@@ -9,8 +9,8 @@ import Platform
   import Darwin
 #endif
 
-/// Ends connections that libmicrohttpd would keep: those that ``ConnectionTable`` names, and those whose token was
-/// revoked.
+/// Ends connections that libmicrohttpd would keep: connections that ``ConnectionTable`` names, and connections whose
+/// token was revoked.
 ///
 /// The library reports when it has accepted a connection and before it closes the socket. In between any thread may
 /// shut the socket down. The library then finds its end and closes it.
@@ -39,7 +39,7 @@ final class ConnectionMonitor: Sendable {
     }
   }
 
-  /// The socket is closed after this.
+  /// Removes a connection before its socket is closed.
   func closed(_ connection: OpaquePointer) {
     let id = Self.id(of: connection)
     state.withLock { state in

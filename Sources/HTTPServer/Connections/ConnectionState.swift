@@ -8,9 +8,9 @@ import Platform
 final class ConnectionState: Sendable {
   /// The request without its body.
   let head: Request
-  /// The connection that it came on; see ``ConnectionMonitor``.
+  /// The connection of the request; see ``ConnectionMonitor``.
   let connection: UInt
-  /// Whether its connection is closed after the response.
+  /// Whether the connection is closed after the response.
   let isDraining: Bool
   let start: ContinuousClock.Instant
   private let clock: Clock
@@ -27,7 +27,7 @@ final class ConnectionState: Sendable {
     var isBodyKept = false
     /// The time from which the body could arrive: after the header, or after its destination was found.
     var bodyStart: ContinuousClock.Instant
-    /// The received bytes of the body, whatever their destination is.
+    /// The number of received bytes of the body, for any destination.
     var received = 0
     var dropped = 0
     var stage = Stage.receiving
@@ -44,13 +44,13 @@ final class ConnectionState: Sendable {
     case receiving
     /// The destination of the body is being found.
     case opening
-    /// It was found out, and nothing done about it yet.
+    /// The destination was found, but is not applied yet.
     case opened(BodyDestination)
     case streaming(any BodySink)
     /// Refused; the rest of the body is dropped. `isSaid` if the response was sent already, bypassing the library.
     case dropping(Response, isSaid: Bool)
     case working
-    case answered
+    case responded
   }
 
   init(head: Request, connection: UInt = 0, isDraining: Bool = false, clock: Clock) {
@@ -61,7 +61,7 @@ final class ConnectionState: Sendable {
 
   // MARK: Admission
 
-  /// The facts that were found before the body.
+  /// Stores the facts that were found before the body.
   func admit(_ admitted: AdmittedRequest) {
     state.withLock { ($0.caller, $0.isCounted) = (admitted.caller, admitted.isCounted) }
   }
@@ -69,12 +69,12 @@ final class ConnectionState: Sendable {
   /// The user, if the token was checked before the body.
   var caller: (any Caller)? { state.withLock { $0.caller } }
 
-  /// Does something when the request is over.
+  /// Sets the closure to call when the request has ended.
   func atEnd(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.atEnd = body } }
 
   // MARK: The body
 
-  /// A handler will read the body. Otherwise its bytes are counted and dropped.
+  /// Collects the body for a handler. Without this call its bytes are counted and dropped.
   func keepBody() { state.withLock { $0.isBodyKept = true } }
 
   /// Applies the result of a part of the body.
@@ -87,7 +87,8 @@ final class ConnectionState: Sendable {
   }
 
   /// Takes a part of the body.
-  /// - Parameter limit: how much is collected or ignored, and how much of a refused body is dropped before the connection is closed.
+  /// - Parameter limit: the greatest number of bytes to collect or ignore, and of a refused body to drop before the
+  ///   connection is closed.
   func receive(_ part: UnsafeBufferPointer<UInt8>, limit: Int) -> BodyReceipt {
     state.withLock { state in
       switch state.stage {
@@ -118,7 +119,7 @@ final class ConnectionState: Sendable {
       case .dropping:
         state.dropped += part.count
         return state.dropped > limit ? .over : .dropped
-      case .opening, .opened, .working, .answered: return .over
+      case .opening, .opened, .working, .responded: return .over
       }
     }
   }
@@ -136,7 +137,7 @@ final class ConnectionState: Sendable {
 
   // MARK: Opening
 
-  /// The destination of the body is about to be found.
+  /// Notes that the destination of the body is being found.
   func beginOpening(_ pattern: String) {
     state.withLock { state in
       state.stage = .opening
@@ -144,7 +145,7 @@ final class ConnectionState: Sendable {
     }
   }
 
-  /// It was found out.
+  /// Stores the destination of the body.
   func opened(_ opening: BodyDestination) {
     state.withLock { state in
       state.stage = .opened(opening)
@@ -164,7 +165,7 @@ final class ConnectionState: Sendable {
     }
   }
 
-  /// The response to a refused request was sent, bypassing the library.
+  /// Notes that the response to a refused request was sent, bypassing the library.
   func saidRefusal() {
     state.withLock { state in
       if case .dropping(let refusal, _) = state.stage { state.stage = .dropping(refusal, isSaid: true) }
@@ -179,11 +180,11 @@ final class ConnectionState: Sendable {
     }
   }
 
-  // MARK: Answering
+  // MARK: Responding
 
   /// Sets the work to do when the body is complete.
   enum Work {
-    case answer(Request)
+    case respond(Request)
     case finish(any BodySink)
   }
 
@@ -196,11 +197,11 @@ final class ConnectionState: Sendable {
         var request = head
         swap(&request.body, &state.body)
         (request.caller, request.isCounted) = (state.caller, state.isCounted)
-        return .answer(request)
+        return .respond(request)
       case .streaming(let sink):
         state.stage = .working
         return .finish(sink)
-      case .opening, .opened, .dropping, .working, .answered: return nil
+      case .opening, .opened, .dropping, .working, .responded: return nil
       }
     }
   }
@@ -229,11 +230,11 @@ final class ConnectionState: Sendable {
   /// Ends the work. A response is sent nevertheless.
   func cancel() { state.withLock { $0.task }?.cancel() }
 
-  /// The response is known.
-  func answer(_ response: Response) {
+  /// Stores the response.
+  func respond(with response: Response) {
     state.withLock { state in
       state.response = response
-      state.stage = .answered
+      state.stage = .responded
       (state.task, state.socket) = (nil, nil)
     }
   }
@@ -244,10 +245,10 @@ final class ConnectionState: Sendable {
   /// The pattern of the route, if it is known before the response is.
   var pattern: String? { state.withLock { $0.pattern } }
 
-  /// The request has ended. An incomplete body is cut.
+  /// Ends the request. An incomplete body is cut.
   func end() {
     let (sink, atEnd) = state.withLock { state -> ((any BodySink)?, (@Sendable () -> Void)?) in
-      defer { (state.stage, state.atEnd) = (.answered, nil) }
+      defer { (state.stage, state.atEnd) = (.responded, nil) }
       switch state.stage {
       case .streaming(let sink), .opened(.sink(let sink)): return (sink, state.atEnd)
       default: return (nil, state.atEnd)

@@ -1,26 +1,26 @@
 /// The connections of a server and which of them to close, as a value without sockets and clock.
 ///
-/// A connection waits until the header of a request is complete, its TLS handshake included. It waits with a deadline, because
-/// every byte would give it more time otherwise. Connections that have shown no valid token are few, in total and for each
-/// address: a new one takes the place of the oldest that waits.
+/// A connection waits until the header of a request is complete, its TLS handshake included. The wait has a deadline,
+/// because otherwise every byte would extend it. The number of waiting connections without a valid token is limited, in
+/// total and per address: a new connection replaces the oldest one.
 struct ConnectionTable {
   /// The limits of connections.
   struct Limits: Equatable {
-    /// How long a new connection may take until the header of its first request is complete.
+    /// The time in which a new connection has to complete the header of its first request.
     var header: Duration
-    /// How long a connection may take from the end of a request to the end of the header of the next one.
+    /// The time from the end of a request to the end of the header of the next one.
     var pause: Duration
-    /// How many connections without a valid token may wait, of one address and in total.
+    /// The greatest number of waiting connections without a valid token from one address.
     var strangersPerAddress: Int
     var strangers: Int
   }
 
   private struct Entry {
     let address: UInt64
-    /// Whether it waits for a header.
+    /// Whether the connection waits for a header.
     var isWaiting = false
     var deadline: ContinuousClock.Instant
-    /// Whether a request on it had a valid token.
+    /// Whether a request on the connection had a valid token.
     var isKnown = false
   }
 
@@ -34,30 +34,30 @@ struct ConnectionTable {
 
   var count: Int { entries.count }
 
-  /// A connection was accepted.
+  /// Adds an accepted connection.
   /// - Returns: the connections to close.
   mutating func opened(_ id: UInt, from address: UInt64, at now: ContinuousClock.Instant) -> [UInt] {
     entries[id] = Entry(address: address, deadline: now)
     return wait(id, until: now + limits.header)
   }
 
-  /// The header of a request is complete.
+  /// Notes that the header of a request is complete.
   mutating func began(_ id: UInt) { stopWaiting(id) }
 
-  /// A request was over.
+  /// Notes that a request has ended.
   /// - Returns: the connections to close.
   mutating func ended(_ id: UInt, isKnown: Bool, at now: ContinuousClock.Instant) -> [UInt] {
     if isKnown { entries[id]?.isKnown = true }
     return wait(id, until: now + limits.pause)
   }
 
-  /// A connection was closed.
+  /// Removes a closed connection.
   mutating func closed(_ id: UInt) {
     stopWaiting(id)
     entries[id] = nil
   }
 
-  /// The connections that have waited too long. Each is named once.
+  /// Returns the connections that have waited too long, each once.
   mutating func expired(at now: ContinuousClock.Instant) -> [UInt] {
     let late = entries.filter { $0.value.isWaiting && $0.value.deadline <= now }.map(\.key)
     for id in late { stopWaiting(id) }
@@ -75,8 +75,9 @@ struct ConnectionTable {
     return closing
   }
 
-  /// Closes the oldest waiting connection without a valid token if there are too many: one of the same address, or of
-  /// the address with the most. So many connections of one client never close those of others.
+  /// Closes the oldest waiting connection without a valid token if their number exceeds the limit: a connection of the
+  /// same address, or of the address with the most. Therefore many connections of one client never close connections of
+  /// other clients.
   private mutating func closeExcess(_ address: UInt64) -> [UInt] {
     var crowd: [UInt]?
     if let own = strangers[address], own.count >= limits.strangersPerAddress {

@@ -19,16 +19,17 @@ package struct FilePart: Sendable {
   }
 }
 
-/// A file that is open for reading. Its content can be read as long as the value lives, also when its name is removed.
+/// A file that is open for reading. Its content can be read as long as the value exists, even after its name is
+/// removed.
 public final class OpenedFile: Sendable {
   package let descriptor: Int32
 
-  /// Takes over a descriptor of a regular file, and closes it in the end.
+  /// Takes over a descriptor of a regular file, and closes it on deinitialization.
   public init(descriptor: Int32) { self.descriptor = descriptor }
 
   deinit { close(descriptor) }
 
-  /// Another descriptor of the same file, which belongs to the caller.
+  /// Returns another descriptor of the same file, which the caller has to close.
   package func duplicate() -> Int32? {
     let copy = cplatform_fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
     return copy < 0 ? nil : copy

@@ -2,26 +2,26 @@ import SyncModel
 
 /// A problem response in the form of RFC 9457.
 ///
-/// It names fields and rules, never a value.
+/// The texts name fields and rules, never a value.
 public struct HTTPProblem: Error, Equatable, Sendable {
-  /// The status of HTTP.
+  /// The HTTP status.
   public let status: Int
-  /// The kind as a URN; `about:blank` where the status says it all.
+  /// The kind as a URN; `about:blank` if the status is sufficient.
   public let type: String
-  /// The kind in words.
+  /// The kind as text.
   public let title: String
-  /// The problem in this case.
+  /// The problem of this request.
   public let detail: String
-  /// The field that is to blame, where one is.
+  /// The wrong field, if the problem concerns a field.
   public var field: String?
-  /// Seconds until it is worth another try.
+  /// The delay before a retry, in seconds.
   public var retryAfter: Int?
-  /// The methods that the path has, for status 405.
+  /// The methods that the path allows, for status 405.
   package var allowed: [String] = []
   /// Headers of the response in addition to the default ones.
   package var headers: [String: String] = [:]
 
-  /// A problem.
+  /// Creates a problem.
   public init(
     _ status: Int, _ title: String, _ detail: String, type: String = "about:blank", field: String? = nil,
     retryAfter: Int? = nil
@@ -54,7 +54,7 @@ public struct HTTPProblem: Error, Equatable, Sendable {
 extension HTTPProblem {
   /// The body, or a part of it, is not valid for the route.
   package static func badRequest(_ detail: String, field: String? = nil) -> HTTPProblem {
-    HTTPProblem(400, "The request is not understood", detail, field: field)
+    HTTPProblem(400, "The request is invalid", detail, field: field)
   }
 
   /// A well-formed request with a value that is not allowed.
@@ -63,33 +63,33 @@ extension HTTPProblem {
   }
 
   package static let unauthorized = HTTPProblem(
-    401, "No valid token", "the request needs the header Authorization: Bearer TOKEN with a token that is valid")
-  package static let noSuchRoute = HTTPProblem(404, "No such path", "GET /v1/openapi.json lists what there is")
+    401, "No valid token", "the request needs the header Authorization: Bearer TOKEN with a valid token")
+  package static let noSuchRoute = HTTPProblem(404, "No such path", "GET /v1/openapi.json lists all paths")
   package static let notJSON = HTTPProblem(
     415, "The body is not JSON", "the request needs the header Content-Type: application/json")
-  package static let failure = HTTPProblem(500, "The server failed", "the log of the server says more")
+  package static let failure = HTTPProblem(500, "The server failed", "see the log of the server")
 
   package static let notNow = HTTPProblem(
-    503, "Not now", "its machine fails or it stops; its log says more", retryAfter: 30)
+    503, "The server is unavailable", "it is stopping or its machine fails; see the log of the server", retryAfter: 30)
 
   package static func wrongMethod(allowed: [String]) -> HTTPProblem {
-    var problem = HTTPProblem(405, "The path has no such method", "it has \(allowed.joined(separator: ", "))")
+    var problem = HTTPProblem(405, "The method is not allowed", "the path allows \(allowed.joined(separator: ", "))")
     problem.allowed = allowed
     return problem
   }
 
   package static func bodyTooLarge(limit: Int) -> HTTPProblem {
-    HTTPProblem(413, "The body is too large", "a body has at most \(limit) bytes")
+    HTTPProblem(413, "The body is too large", "a body may have at most \(limit) bytes")
   }
 
   package static func noMemory(_ refusal: BodyMemory.Refusal) -> HTTPProblem {
     switch refusal {
-    case .user: HTTPProblem(429, "Too many bodies at once", "wait until others are answered", retryAfter: 1)
-    case .process: HTTPProblem(503, "Not now", "the server reads too many bodies at once", retryAfter: 1)
+    case .user: HTTPProblem(429, "Too many bodies at once", "wait until other requests end", retryAfter: 1)
+    case .process: HTTPProblem(503, "The server is overloaded", "too many request bodies at once", retryAfter: 1)
     }
   }
 
   package static func tooManyRequests(retryAfter: Int) -> HTTPProblem {
-    HTTPProblem(429, "Too many requests", "wait for \(retryAfter) s", retryAfter: retryAfter)
+    HTTPProblem(429, "Too many requests", "wait \(retryAfter) s", retryAfter: retryAfter)
   }
 }

@@ -8,16 +8,17 @@ import CPlatform
   import Darwin
 #endif
 
-/// A listening socket. It is opened here and not by the HTTP library, so that a failure has a reason.
+/// A listening socket. It is opened without the HTTP library, which would not report the reason of a failure.
 struct ListeningSocket {
   let descriptor: Int32
-  /// Where it listens, with the port that the system chose for port 0: `127.0.0.1:8787`, `[::1]:8787`.
+  /// The address of the socket, with the port that the system chose for port 0: `127.0.0.1:8787`, `[::1]:8787`.
   let address: String
 
   /// Listens on `HOST:PORT`, `[HOST]:PORT` or `:PORT`.
   init(_ text: String) throws(HTTPServerError) {
     guard let (host, port) = Self.parts(of: text) else {
-      throw HTTPServerError(.cannotListen, "'\(text)' is no address", hint: "such as 127.0.0.1:8787 or [::1]:8787")
+      throw HTTPServerError(
+        .cannotListen, "'\(text)' is not an address", hint: "use an address such as 127.0.0.1:8787 or [::1]:8787")
     }
     var hints = addrinfo()
     hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
@@ -58,18 +59,18 @@ struct ListeningSocket {
     let reason = errno
     switch reason {
     case EADDRINUSE:
-      return HTTPServerError(.addressInUse, "cannot listen on \(text): the address is taken")
+      return HTTPServerError(.addressInUse, "cannot listen on \(text): the address is in use")
     case EADDRNOTAVAIL:
       return HTTPServerError(.cannotListen, "cannot listen on \(text): this machine does not have the address")
     case EACCES:
       return HTTPServerError(
-        .cannotListen, "cannot listen on \(text): not permitted", hint: "ports from 1024 on need no privilege")
+        .cannotListen, "cannot listen on \(text): permission denied", hint: "use a port from 1024 on")
     default:
       return HTTPServerError(.cannotListen, "cannot listen on \(text): \(String(cString: strerror(reason)))")
     }
   }
 
-  /// The address of a socket as text.
+  /// Returns the address of a socket as text.
   private static func name(of descriptor: Int32) -> String? {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

@@ -1,21 +1,21 @@
 /// A request with its headers, and with its body if it is complete.
 public struct Request: Sendable {
-  /// `GET`, `POST` and so on, as the client wrote it.
+  /// The unchanged method of the client, such as `GET` or `POST`.
   public let method: String
-  /// The path without the query, percent escapes resolved.
+  /// The path without the query, with percent escapes resolved.
   public let path: String
-  /// The parameters behind the question mark.
+  /// The parameters after the question mark.
   public let query: [String: String]
   /// The headers by name in lower case. For a duplicate name, the last value.
   public let headers: [String: String]
-  /// The body; empty while it is on its way.
+  /// The body; empty until it is complete.
   public package(set) var body: [UInt8]
   /// The user, if the token was checked before the body.
   package var caller: (any Caller)?
   /// Whether the rate limit has counted the request.
   package var isCounted = false
 
-  /// A request from its parts.
+  /// Creates a request from its parts.
   /// - Parameters:
   ///   - query: percent escapes are resolved.
   ///   - headers: names in lower case.
@@ -37,12 +37,12 @@ public struct Request: Sendable {
     return String(words[1])
   }
 
-  /// Whether a body comes with the request, as far as the headers say.
+  /// Whether the headers announce a body.
   package var announcesBody: Bool {
     headers["transfer-encoding"] != nil || (headers["content-length"].map { $0 != "0" } ?? false)
   }
 
-  /// Whether the body says that it is JSON.
+  /// Whether the type of the body is JSON.
   package var isJSON: Bool {
     guard let type = headers["content-type"] else { return false }
     let name = type.prefix { $0 != ";" }.filter { $0 != " " }

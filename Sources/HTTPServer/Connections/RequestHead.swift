@@ -2,17 +2,17 @@
 /// could read differently (RFC 9112): a proxy in front of this server must see the same requests as the server.
 struct RequestHead {
   var method: String
-  /// Before percent escapes are resolved.
+  /// The path before percent escapes are resolved.
   var path: String
   var version: String
-  /// Names and values as they came, percent escapes not resolved.
+  /// The received names and values, with percent escapes.
   var parameters: [(name: String, value: String)]
-  /// Names and values as they came.
+  /// The received names and values.
   var fields: [(name: String, value: String)]
-  /// Whether the lines themselves were written as they have to be; see `cmicrohttpd_is_plain`.
+  /// Whether the lines have the required form; see `cmicrohttpd_is_plain`.
   var isPlain: Bool
 
-  /// Fields that mean something to this server, and of which a second one would be ambiguous.
+  /// The fields that this server uses and that must not be repeated.
   private static let single: Set<String> = [
     "host", "content-length", "transfer-encoding", "authorization", "content-type", "expect", "range", "if-range",
     "upload-length", "upload-offset", "upload-defer-length", "upload-metadata", "upload-checksum", "tus-resumable",
@@ -21,9 +21,9 @@ struct RequestHead {
 
   /// - Throws: ``HTTPProblem`` with 400 that names the problem.
   func request() throws(HTTPProblem) -> Request {
-    guard isPlain else { throw Self.refusal("its lines are not written as RFC 9112 has them") }
+    guard isPlain else { throw Self.refusal("its lines violate RFC 9112") }
     guard version == "HTTP/1.1" || version == "HTTP/1.0" else { throw Self.refusal("its version is not HTTP/1.1") }
-    guard Self.isToken(method) else { throw Self.refusal("its method is no token") }
+    guard Self.isToken(method) else { throw Self.refusal("its method is not a token") }
     let headers = try headers()
     try checkFraming(headers)
     try checkHost(headers["host"])
@@ -32,12 +32,12 @@ struct RequestHead {
     for parameter in parameters {
       // libmicrohttpd writes a space where + stood.
       guard [parameter.name, parameter.value].allSatisfy({ Self.isWritten($0, allowing: " ") }) else {
-        throw Self.refusal("a parameter has a character that no address has")
+        throw Self.refusal("a parameter contains an invalid character")
       }
       guard let name = Self.unescaped(parameter.name), let value = Self.unescaped(parameter.value) else {
-        throw Self.refusal("a parameter has a wrong percent escape")
+        throw Self.refusal("a parameter has an invalid percent escape")
       }
-      guard query.updateValue(value, forKey: name) == nil else { throw Self.refusal("a parameter stands twice") }
+      guard query.updateValue(value, forKey: name) == nil else { throw Self.refusal("a parameter appears twice") }
     }
     return Request(method: method, path: path, query: query, headers: headers)
   }
@@ -46,17 +46,17 @@ struct RequestHead {
     var headers: [String: String] = [:]
     for field in fields {
       let name = field.name.lowercased()
-      guard Self.isToken(name) else { throw Self.refusal("the name of a header is no token") }
+      guard Self.isToken(name) else { throw Self.refusal("a header name is not a token") }
       guard field.value.utf8.allSatisfy({ $0 == 0x09 || $0 >= 0x20 && $0 != 0x7F }) else {
-        throw Self.refusal("a header holds a control character")
+        throw Self.refusal("a header contains a control character")
       }
       let isRepeated = headers.updateValue(field.value, forKey: name) != nil
-      guard !isRepeated || !Self.single.contains(name) else { throw Self.refusal("the header \(name) stands twice") }
+      guard !isRepeated || !Self.single.contains(name) else { throw Self.refusal("the header \(name) appears twice") }
     }
     return headers
   }
 
-  /// How long the body is must be said in one way.
+  /// Checks that the request states the length of its body in only one way.
   private func checkFraming(_ headers: [String: String]) throws(HTTPProblem) {
     if let coding = headers["transfer-encoding"] {
       guard headers["content-length"] == nil else {
@@ -68,26 +68,26 @@ struct RequestHead {
     }
     if let length = headers["content-length"] {
       guard !length.isEmpty, length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-        throw Self.refusal("its Content-Length is no number")
+        throw Self.refusal("its Content-Length is not a number")
       }
     }
   }
 
   private func checkHost(_ host: String?) throws(HTTPProblem) {
     guard let host else {
-      guard version == "HTTP/1.0" else { throw Self.refusal("it has no Host") }
+      guard version == "HTTP/1.0" else { throw Self.refusal("the Host header is missing") }
       return
     }
     let marks = Set("-._~:[]%!$&'()*+,;=".utf8)
     guard !host.isEmpty, host.utf8.allSatisfy({ Self.isAlphanumeric($0) || marks.contains($0) }) else {
-      throw Self.refusal("its Host is no name of a host")
+      throw Self.refusal("its Host is not a host name")
     }
   }
 
   // MARK: Text
 
-  /// A path with percent escapes resolved; nil for one that others could read differently: with a slash, a backslash or a
-  /// control character behind an escape, with `.` or `..` as a part, or with characters that no path has.
+  /// Returns a path with percent escapes resolved. Returns `nil` for a path that other programs could read differently:
+  /// with an escaped slash, backslash or control character, with `.` or `..` as a part, or with invalid characters.
   static func path(_ raw: String) -> String? {
     if raw == "*" { return raw }
     guard raw.hasPrefix("/"), isWritten(raw) else { return nil }

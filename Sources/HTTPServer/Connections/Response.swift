@@ -2,17 +2,17 @@ import SyncModel
 
 /// A response to a client.
 public struct Response: Sendable {
-  /// The status of HTTP.
+  /// The HTTP status.
   public var status: Int
   /// The media type of the body.
   public var contentType: String
-  /// Headers beside the content type.
+  /// The headers in addition to the content type.
   public var headers: [(name: String, value: String)]
   /// The body, unless it is a file.
   public var body: [UInt8]
   /// The part of a file that is the body.
   package var file: FilePart?
-  /// The pattern of the route that answered, for the log; `nil` without a route.
+  /// The pattern of the route that responded, for the log; `nil` without a route.
   package var pattern: String?
 
   /// Creates a response from its parts.
@@ -28,10 +28,10 @@ public struct Response: Sendable {
     Response(status: status, contentType: "", headers: headers, body: [])
   }
 
-  /// How many bytes the body has.
+  /// The size of the body, in bytes.
   var byteCount: Int { file?.count ?? body.count }
 
-  /// All headers that are sent beside those of the connection.
+  /// All headers except the headers of the connection.
   var allHeaders: [(name: String, value: String)] {
     (contentType.isEmpty ? [] : [("Content-Type", contentType)]) + [("Cache-Control", "no-store")] + headers
   }

@@ -15,16 +15,16 @@ extension RemoteChanges {
   }
 
   /// Returns whether the server acknowledged a deletion and its own cascade is not known yet.
-  package func hasAnsweredCascades() throws -> Bool {
+  package func hasAcknowledgedCascades() throws -> Bool {
     try connection.fetchOne("SELECT 1 FROM SyncCascade WHERE isAnswered = 1 LIMIT 1", as: Int.self) != nil
   }
 
   /// Restores records that a cascade deleted on this device but not at the server, where another device had moved
   /// them to another parent. Called when the device has pulled everything up to the response.
   package func restoreSurvivingChildren() throws {
-    let answered = try connection.fetchRows(
+    let acknowledged = try connection.fetchRows(
       "SELECT entityType, entityId FROM SyncCascade WHERE isAnswered = 1", as: String.self, Int64.self)
-    for (type, key) in answered {
+    for (type, key) in acknowledged {
       guard let table = catalog.tables[type] else {
         // Records of tables that are not synced. The server does not know them.
         try connection.execute("DELETE FROM SyncCascade WHERE entityType = \(type) AND entityId = \(key)")
@@ -47,10 +47,9 @@ extension RemoteChanges {
       "DELETE FROM SyncCascade WHERE entityId = \(key) AND entityType = \(table.entity.type)")
   }
 
-  /// Restores a cascaded record and its dependents if none of its parents is deleted any more: it was moved to
-  /// another parent. While another record on this device has one of its UNIQUE values, it stays deleted, and each
-  /// round tries again. The server has the record, so the other record becomes a conflict there, which the user
-  /// resolves.
+  /// Restores a cascaded record and its dependents if it was moved to another parent and no parent is deleted. While
+  /// another record on this device has one of its UNIQUE values, it stays deleted, and each round tries again. The
+  /// server has the record, so the other record becomes a conflict there, which the user resolves.
   func restoreIfReparented(_ key: Int64, _ table: RecordTable) throws -> Bool {
     for column in table.columns {
       guard let reference = column.reference, reference.cascades else { continue }

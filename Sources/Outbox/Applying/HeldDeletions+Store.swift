@@ -2,8 +2,8 @@ import CipherSQL
 import SyncModel
 
 extension SyncTransaction {
-  /// Returns how many of these records a comparison would delete: those without unsent changes. A record with unsent
-  /// changes becomes a conflict instead.
+  /// Returns the number of these records that a comparison would delete: records without unsent changes. A record with
+  /// unsent changes becomes a conflict instead.
   package func deletable(_ type: String, _ uuids: [String]) throws -> Int {
     guard let table = catalog.tables[type]?.entity.table.name else { return 0 }
     let list = SyncValue.array(uuids.map { .text($0) }).json
@@ -14,7 +14,7 @@ extension SyncTransaction {
       """, as: Int.self) ?? 0
   }
 
-  /// Returns how many deletions of one comparison the user has accepted.
+  /// Returns the number of deletions of one comparison that the user has accepted.
   package func acceptedDeletions() throws -> Int {
     try SyncSettings.value(.acceptedDeletions, in: connection).flatMap { Int($0) } ?? 0
   }

@@ -2,8 +2,8 @@ import CipherSQL
 import RecordStore
 import SyncModel
 
-/// Records that are sent to a REST remote together with their image: the request with the image creates the record
-/// there.
+/// Records that are sent to a REST remote together with their image: the request with the image creates the record on
+/// the server.
 extension SyncTransaction {
   /// Stores the id that the remote gave to a record.
   package func keep(_ id: ServerId, of table: RecordTable, _ uuid: String) throws {

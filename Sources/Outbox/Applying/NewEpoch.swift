@@ -98,9 +98,9 @@ extension RemoteChanges {
     }
   }
 
-  /// Deletes a record again whose deletion the server had acknowledged and lost. The rows of such records are gone, so
-  /// that only the acknowledged operation shows the deletion. If the record was changed after the restore, the policy
-  /// decides between the deletion and the change.
+  /// Deletes a record again whose deletion the server had acknowledged and lost. The rows of such records no longer
+  /// exist, so only the acknowledged operation shows the deletion. If the record was changed after the restore, the
+  /// policy decides between the deletion and the change.
   private func resendDeletion(of remote: RemoteRecord, counts: inout ApplyCounts) throws {
     guard !remote.state.isDeleted, let table = catalog.tables[remote.entityType],
       let time = try outbox.acknowledgedDeletion(remote.entityType, remote.entityUuid),
@@ -133,7 +133,7 @@ extension RemoteChanges {
     repaired.fetched += 1
     try conflicts.close(
       of: record, table, resolution: "local_wins", by: "policy",
-      note: "the server lost the record, and what this device has counts")
+      note: "the server lost the record; the local version wins")
     if record.state.isDeleted, try isTaken(record.key, table) || record.state.syncVersion == 0 && !record.isDirty {
       return try forgetLost(record, table)
     }

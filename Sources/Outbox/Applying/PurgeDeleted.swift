@@ -69,21 +69,3 @@ extension SyncTransaction {
     return conditions.joined(separator: " AND ")
   }
 }
-
-extension SyncCatalog {
-  /// The tables, dependents before the tables that they reference.
-  package var childrenFirst: [RecordTable] { parentsFirst.reversed() }
-
-  /// The tables, referenced tables before their dependents. Within a cycle the order is by name.
-  package var parentsFirst: [RecordTable] {
-    var order: [RecordTable] = []
-    var seen: Set<String> = []
-    func visit(_ type: String) {
-      guard seen.insert(type).inserted, let table = tables[type] else { return }
-      for column in table.columns { if let parent = column.reference?.entityType { visit(parent) } }
-      order.append(table)
-    }
-    for type in tables.keys.sorted() { visit(type) }
-    return order
-  }
-}

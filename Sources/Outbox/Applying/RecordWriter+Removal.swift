@@ -32,7 +32,7 @@ extension RecordWriter {
     try restore(entity, uuid, isDependent: false)
   }
 
-  /// - Parameter isDependent: whether the server says that the record was deleted with another one.
+  /// - Parameter isDependent: whether the record was deleted with another record, according to the server.
   package func restore(_ entity: Entity, _ uuid: UUID, isDependent: Bool) throws -> Restoration {
     let record = try RecordReader(connection).find(entity, uuid)
     guard record.isDeleted else { throw VaultError(.refused, "this \(entity.type) is not deleted") }
@@ -125,7 +125,7 @@ extension RecordWriter {
     } catch let error as SQLError where error.code == .constraint {
       switch error.constraint {
       case .unique(let columns):
-        throw VaultError(.refused, "another record has the same \(columns.joined(separator: ", ")) by now")
+        throw VaultError(.refused, "another record now has the same \(columns.joined(separator: ", "))")
       case .foreignKey: throw VaultError(.refused, "another record refers to it")
       default: throw VaultError(.refused, error.message)
       }
@@ -183,7 +183,7 @@ extension RecordWriter {
         """, as: Int.self) != nil
     }
     if try has("isDeleted = 0") {
-      throw VaultError(.refused, "a \(kind.type) that is not deleted belongs to it")
+      throw VaultError(.refused, "the record has a \(kind.type) that is not deleted")
     }
     guard kind.sync != nil, kind.hasCommonFields else { return }
     let isOfAnother: SQL = """

@@ -8,7 +8,7 @@ package struct RepairCounts: Sendable, Equatable {
   package var fetched = 0
   /// Records that were removed because the server does not have them.
   package var removed = 0
-  /// Records with unsent changes that the server does not have any more. They became conflicts.
+  /// Records with unsent changes that the server no longer has. They became conflicts.
   package var conflicts = 0
 
   package init() {}
@@ -44,8 +44,7 @@ extension RemoteChanges {
     if isStored { try keepUnknownFields(of: remote, table) }
   }
 
-  /// Removes a record that the server had and does not have any more. A record with unsent changes becomes a
-  /// conflict.
+  /// Removes a record that the server no longer has. A record with unsent changes becomes a conflict.
   package func removeUnknown(_ type: String, _ uuid: String, repaired: inout RepairCounts) throws {
     guard let table = catalog.tables[type], var record = try table.find(uuid, in: connection),
       record.state.syncVersion > 0, try QueuedOperation.sealed(type, record.key, in: connection).isEmpty

@@ -27,7 +27,7 @@ package struct FetchedRecords: Sendable {
 extension SyncTransaction {
   /// Restores deleted records, in one transaction: those in the vault, and those whose versions the server has sent.
   ///
-  /// A record that is not deleted at the server any more is stored unchanged.
+  /// A record that is no longer deleted on the server is stored unchanged.
   /// - Parameter fetched: the server's versions of the records that are not in the vault.
   /// - Throws: ``VaultError`` with `noSuchRecord` for a record that the server does not have either; with `refused`
   ///   if ``RecordWriter/undelete(_:_:)`` refuses it, for a record of a project that the device does not follow, and
@@ -72,7 +72,7 @@ extension SyncTransaction {
     VaultError(
       .noSuchRecord, "neither this vault nor its server has the \(entity.type) \(uuid.sqlText)",
       hint:
-        "the server forgets deletions after a time, 90 days by default; restore a backup from before that as another vault, and export the record from it"
+        "the server keeps deletions for 90 days by default; restore an older backup and export the record"
     )
   }
 
@@ -87,7 +87,7 @@ extension SyncTransaction {
         try catalog.tables[parent.entityType]?.has(uuid, in: connection) != true
       else { continue }
       return VaultError(
-        .refused, "the \(parent.entityType) that this \(type) refers to by \(column.name) cannot be stored",
+        .refused, "the \(parent.entityType) referenced by \(column.name) of this \(type) cannot be stored",
         remedy: .restoreParent(entity: parent.entityType, uuid: uuid))
     }
     if let refusal = try table.refusal(of: remote.state.fields, besides: remote.entityUuid, in: connection) {
@@ -136,7 +136,7 @@ extension SyncTransaction {
 public struct Restoration: Equatable, Sendable {
   /// The number of records that were restored on this device, dependents included.
   public var restored: Int
-  /// The number of these records that came from the server, because sync had removed their rows.
+  /// The number of these records that were fetched from the server, because sync had removed their rows.
   public var fetched: Int
   /// Whether the server restores the dependents, because it has the deletion. The next sync fetches them.
   public var dependentsFollow: Bool

@@ -28,7 +28,7 @@ extension SyncTransaction {
   /// The column of a project, and its value, that mark it as active.
   package static let activeStatus = (column: "status", value: SyncValue.text("active"))
 
-  /// Follows the projects that are active at the server, and those that the server does not have yet.
+  /// Follows the projects that are active on the server, and projects that the server does not have yet.
   /// - Parameter mark: identifies the state of the server's projects.
   package func follow(active uuids: [String], mark: String) throws {
     var followed = Set(uuids)
@@ -45,8 +45,8 @@ extension SyncTransaction {
   /// The nil uuid (RFC 9562, section 5.9), which no record has.
   private static let noProject = "00000000-0000-0000-0000-000000000000"
 
-  /// Removes the records of projects that the device does not follow any more. Records with unsent changes or files
-  /// stay, together with the records that they reference.
+  /// Removes the records of projects that the device no longer follows. Records with unsent changes or files stay,
+  /// together with the records that they reference.
   package func leaveScopes() throws -> ScopeChange {
     var change = ScopeChange()
     guard let projects = catalog.tables[Self.scopeEntity], try !SyncSettings.scopes(in: connection).isEmpty else {

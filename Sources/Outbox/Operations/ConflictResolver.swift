@@ -22,8 +22,8 @@ package struct ConflictDecision: Sendable {
 package struct ConflictResolver: SyncComponent {
   let sync: SyncTransaction
 
-  /// Resolves a conflict. The result is a new operation on top of the remote version, or none if the record is equal
-  /// to it.
+  /// Resolves a conflict. The result is a new operation on top of the remote version, or no operation if the record
+  /// equals it.
   /// - Throws: ``VaultError`` with `noSuchRecord` for a conflict that is not open, `noSuchField`, `badValue` for a
   ///   value that the table refuses, `refused` if the decision does not resolve the conflict.
   package func resolve(_ conflictId: String, _ decision: ConflictDecision) throws {
@@ -31,7 +31,7 @@ package struct ConflictResolver: SyncComponent {
     guard let table = catalog.tables[conflict.entityType],
       let record = try table.find(key: conflict.entityId, in: connection)
     else {
-      throw VaultError(.refused, "the record of this conflict is not here any more", remedy: .repairVault)
+      throw VaultError(.refused, "the record of this conflict no longer exists", remedy: .repairVault)
     }
     for name in decision.fields.keys where table.places[name] == nil {
       throw VaultError(
@@ -66,7 +66,7 @@ package struct ConflictResolver: SyncComponent {
     } catch let error as SQLError where error.code == .constraint {
       if case .unique(let columns) = error.constraint, let clash = clash(of: columns, besides: table.entity) {
         throw VaultError(
-          .refused, "what would come back with it cannot: another record has the same \(clash) by now",
+          .refused, "a dependent cannot be restored: another record now has the same \(clash)",
           hint: "change that record first, or keep the deletion")
       }
       // A trigger raised the error, and it names no field.
@@ -78,7 +78,7 @@ package struct ConflictResolver: SyncComponent {
     } catch let missing as MissingReferences {
       let first = missing.references[0]
       throw VaultError(
-        .badValue, "\(table.entity.type).\(first.column) refers to a \(first.entityType) that is not here",
+        .badValue, "\(table.entity.type).\(first.column) refers to a \(first.entityType) that is not on this device",
         name: first.column)
     }
   }
@@ -249,7 +249,7 @@ package struct ConflictResolver: SyncComponent {
       let parent = try parents.find(uuid, in: connection)
     else {
       throw VaultError(
-        .refused, "what \(table.entity.type).\(field) refers to is not on this device any more",
+        .refused, "the record that \(table.entity.type).\(field) refers to is no longer on this device",
         remedy: .moveOrTakeRemote(field: field))
     }
     // A parent that was restored already has an operation, which this record waits for.

@@ -71,7 +71,7 @@ struct ConflictStore: SyncComponent {
   /// discarded values.
   /// - Parameters:
   ///   - record: the record before the resolution changes it.
-  ///   - user: the user who decided; `nil` for a discarded operation, `policy` if no user decided.
+  ///   - user: the user that decided; `nil` for a discarded operation, `policy` for an automatic resolution.
   func close(
     of record: StoredRecord, _ table: RecordTable, resolution: String, by user: String?, note: String?,
     choices: SyncObject? = nil

@@ -14,7 +14,7 @@ package struct OpenConflict: Sendable {
   package let base: RecordState?
   package let remote: RecordState?
 
-  /// Returns the open conflict of a record; `nil` if it has none.
+  /// Returns the open conflict of a record; `nil` if it has no open conflict.
   package static func find(of record: StoredRecord, _ type: String, in connection: Connection) throws -> OpenConflict? {
     try connection.fetchOne(
       """
@@ -45,7 +45,7 @@ package struct OpenConflict: Sendable {
     }
     guard let found else {
       throw VaultError(
-        .noSuchRecord, "there is no open conflict \(id)", remedy: .showConflicts)
+        .noSuchRecord, "no open conflict \(id)", remedy: .showConflicts)
     }
     return found
   }

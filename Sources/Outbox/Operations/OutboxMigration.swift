@@ -57,7 +57,7 @@ package enum OutboxMigration {
     var isEmpty: Bool { added.isEmpty && removed.isEmpty }
   }
 
-  /// Adds the columns of a file to the bases, with the values that the file gave to the rows. These values are no
+  /// Adds the columns of a file to the bases, with the values that the file gave to the rows. These values are not
   /// edits and must not overwrite values of the server.
   ///
   /// A file that also removes a column may have renamed it without a row in `SyncedColumnRename`. In this case only
@@ -169,7 +169,7 @@ extension SyncValue {
   }
 }
 
-/// An operation that names a column which its table does not have any more.
+/// An operation that refers to a column that its table no longer has.
 public struct OrphanedOperation: Sendable, Hashable {
   /// The id of the operation.
   public let operationId: String

@@ -5,7 +5,7 @@ import SchemaModel
 /// The triggers of one synced entity that stamp a change, queue it, and store the base.
 ///
 /// A record has at most one pending operation. Its payload is built when it is sealed, so further edits of the record
-/// change nothing here. Edits behind a sealed operation queue the next one.
+/// change nothing here. Edits after a sealed operation queue the next operation.
 ///
 /// No statement uses `OR IGNORE` or `OR REPLACE`, because SQLite replaces them by the conflict clause of the
 /// statement that fired the trigger. `ON CONFLICT DO NOTHING` keeps its meaning. It replaces queries of the table
@@ -38,8 +38,8 @@ package struct OutboxTriggers {
     [insertion, base, edit, move, furtherEdit, queueingAgain, deletion, identity, times, flags].compactMap { $0 }
   }
 
-  /// Queues changed records without an operation: those of an import, and those that a migration wrote while there
-  /// were no triggers.
+  /// Queues changed records without an operation: records of an import, and records that a migration wrote without
+  /// triggers.
   ///
   /// Works on some thousand records at a time, because SQLite keeps the rows that a statement reads from the table it
   /// writes in memory.
@@ -231,7 +231,7 @@ package struct OutboxTriggers {
   }
 
   /// Continues ``furtherEdit``. It also fires for a program that writes `createdAt` itself. If this program edits the
-  /// record as well, there is nothing to do yet; otherwise the work is done already.
+  /// record as well, nothing is to be done yet; otherwise the work is already done.
   private var queueingAgain: String {
     let edited = watched.filter { $0 != Entity.userEditsColumn }
     let isUnedited = edited.isEmpty ? "" : " AND NOT \(Self.isAnyEdited(of: edited))"
@@ -255,8 +255,8 @@ package struct OutboxTriggers {
   /// Excludes records that were deleted before they were sent.
   private var isKnownSomewhere: String { "NEW.isDeleted = 0 OR OLD.syncVersion > 0" }
 
-  /// Stores the parents that a record does not reference any more. It is a separate trigger, so that other edits do
-  /// not pay for it. It runs before the row changes, so that the operation can be removed afterwards.
+  /// Stores the parents that a record no longer references. It is a separate trigger, so that other edits do not pay
+  /// for it. It runs before the row changes, so that the operation can be removed afterwards.
   private var move: String? {
     let columns = references.flatMap { $0.key.columns.map(\.from) }
     guard !columns.isEmpty else { return nil }
@@ -306,7 +306,7 @@ package struct OutboxTriggers {
       ])
   }
 
-  /// Protects the UUID, the local id and the server columns. A program that writes a whole record back writes the
+  /// Protects the UUID, the local id and the server columns. A program that writes back a complete record writes the
   /// values that it read.
   private var identity: String {
     trigger(
@@ -344,7 +344,7 @@ package struct OutboxTriggers {
       ])
   }
 
-  /// Keeps a record dirty exactly as long as it has an operation, whatever a program writes.
+  /// Keeps a record dirty exactly as long as it has an operation, independent of the values that a program writes.
   private var flags: String {
     trigger(
       "flags", "AFTER UPDATE OF isDirty, syncStatus",

@@ -38,7 +38,7 @@ package struct RouteTriggers {
     }
   }
 
-  /// Creates the triggers in a database that was rebuilt from another one, for the routes of that one.
+  /// Creates the triggers in a database that was rebuilt from another database, for the routes of the other database.
   package static func copy(from database: Connection, to rebuilt: WriteConnection) throws {
     let isThere = try database.fetchOne(
       "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'SyncRoute'", as: Int.self)
@@ -70,7 +70,7 @@ package struct RouteTriggers {
     var statements: [String] = []
     if !ways.contains(.create) {
       statements.append(
-        trigger("insert", "INSERT", "NEW.isDeleted = 0", "the server takes no new records of the kind \(entity.type)"))
+        trigger("insert", "INSERT", "NEW.isDeleted = 0", "the server does not accept new \(entity.type) records"))
     }
     if !ways.contains(.update) {
       let columns = entity.sharedColumns(in: entities).map { SQL.quoted($0.name) }
@@ -80,14 +80,14 @@ package struct RouteTriggers {
           trigger(
             "update", "UPDATE OF \(columns.joined(separator: ", "))",
             "(OLD.serverId IS NOT NULL OR \(isBeingMade)) AND (\(isChanged))",
-            "the server takes no changes of records of the kind \(entity.type)"))
+            "the server does not accept changes to \(entity.type) records"))
       }
     }
     if !ways.contains(.delete) {
       statements.append(
         trigger(
           "delete", "UPDATE OF isDeleted", "OLD.serverId IS NOT NULL AND NEW.isDeleted = 1 AND OLD.isDeleted = 0",
-          "the server deletes no records of the kind \(entity.type)"))
+          "the server does not accept deletions of \(entity.type) records"))
     }
     return statements
   }

@@ -10,7 +10,7 @@ extension SyncTransaction {
     let queued = try waiting(operationId)
     guard try outbox.apply(.retried, to: queued) != nil else {
       throw VaultError(
-        .refused, "operation \(operationId) is \(queued.operation.status) and needs no retry",
+        .refused, "operation \(operationId) is \(queued.operation.status) and cannot be retried",
         remedy: queued.state == .conflicted ? .resolveConflict : .explainOperation)
     }
   }
@@ -25,9 +25,9 @@ extension SyncTransaction {
   /// Discards an operation: its record returns to the version that the server has. A record that the server never had is removed
   /// with its dependents.
   /// - Returns: the number of removed records.
-  /// - Throws: ``VaultError`` with `noSuchRecord`; with `busy` while an operation of the record is in flight; with `badValue` or
-  ///   `refused` if another record has a UNIQUE value that the record would take back, or if a remaining record references a
-  ///   record that would be removed.
+  /// - Throws: ``VaultError`` with `noSuchRecord`; with `busy` while an operation of the record is in flight; with
+  ///   `badValue` or `refused` if another record has a UNIQUE value that the record would regain, or if a remaining
+  ///   record references a record that would be removed.
   @discardableResult
   package func discard(_ operationId: String) throws -> Int {
     let operation = try waiting(operationId)
@@ -35,7 +35,7 @@ extension SyncTransaction {
     if let sent = all.first(where: { $0.state == .inFlight }) {
       throw VaultError(
         .busy, "operation \(sent.operationId) of this record is being sent",
-        hint: "wait for the answer, or sync once more where none comes any more; then change the record again")
+        hint: "wait for the response, or sync again if none arrives; then change the record again")
     }
     guard let table = catalog.tables[operation.entityType],
       var record = try table.find(key: operation.entityId, in: connection)
@@ -108,7 +108,7 @@ extension SyncTransaction {
   private func waiting(_ operationId: String) throws -> QueuedOperation {
     guard let operation = try find(operationId) else {
       throw VaultError(
-        .noSuchRecord, "no operation \(operationId) waits", remedy: .showOutbox)
+        .noSuchRecord, "no pending operation \(operationId)", remedy: .showOutbox)
     }
     return operation
   }

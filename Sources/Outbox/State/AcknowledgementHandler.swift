@@ -196,7 +196,7 @@ struct AcknowledgementHandler: SyncComponent {
     try conflicts.open(kind, fields, base: base, remote: remote?.state, other: other, record, table)
   }
 
-  /// Returns whether the server refused references that the record does not have any more. The next payload goes without them.
+  /// Returns whether the server refused references that the record no longer has. The next payload omits them.
   private func hasDiscardedReferences(
     _ fields: [String], _ kind: ConflictKind, _ remote: RemoteRecord?, _ record: StoredRecord
   ) -> Bool {
@@ -295,13 +295,13 @@ extension SyncTransaction {
 }
 
 extension ServerProblem {
-  /// A response about an older version than the one that the device knows.
+  /// A response about an older version than the device has.
   fileprivate static let stale = ServerProblem(
     title: "", status: 409, detail: "the response is about an older version")
 
   /// The reason and the field, for the user.
   package var message: String {
-    let text = detail.isEmpty ? (title.isEmpty ? "the server answered \(status)" : title) : detail
+    let text = detail.isEmpty ? (title.isEmpty ? "the server returned \(status)" : title) : detail
     return field.map { text.contains($0) ? text : "\($0): \(text)" } ?? text
   }
 }

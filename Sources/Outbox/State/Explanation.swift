@@ -58,9 +58,9 @@ package struct Explainer {
       "SELECT rootType, rootId FROM SyncCascade WHERE entityId = \(record.key) AND entityType = \(table.entity.type)",
       as: String.self, Int64.self
     ).first
-    if let root { return "it was deleted with \(root.0) \(root.1), and the server is told of that one" }
-    if record.state.syncVersion == 0 { return "it was never sent and there is nothing to send" }
-    return "the server has it as it is here, at version \(record.state.syncVersion)"
+    if let root { return "it was deleted with \(root.0) \(root.1), whose deletion is sent" }
+    if record.state.syncVersion == 0 { return "it was never sent and has no pending operation" }
+    return "it is in sync with version \(record.state.syncVersion) of the server"
   }
 
   /// The reason for a wait, and the action that ends it.
@@ -90,7 +90,7 @@ package struct Explainer {
       let parent = nearest.flatMap { parent in places[parent.uuid].map { (parent.field, order[$0].table.entity.type) } }
       let reason =
         try step.reason
-        ?? parent.map { Reason(text: "the server does not have the \($0.1) yet that \($0.0) refers to") }
+        ?? parent.map { Reason(text: "the \($0.1) referenced by \($0.0) is not on the server yet") }
         ?? waiting(step.operation)
       return Explanation.Link(
         entityType: step.table.entity.type, entityUuid: step.record.uuid, operationId: step.operation.operationId,
@@ -131,14 +131,14 @@ package struct Explainer {
     switch operation.state {
     case .failed:
       return Reason(
-        text: "it failed and is not tried again by itself: \(details?.0 ?? "the server did not say why")",
+        text: "it failed and is not retried automatically: \(details?.0 ?? "the server gave no reason")",
         remedy: .editRetryOrDiscard)
     case .conflicted: return Reason(text: "it is in conflict with the server's version", remedy: .showConflicts)
     case .inFlight: return Reason(text: "it is being sent")
     case .pending, .sealed, .acknowledged:
       guard operation.operation.isScheduled, let time = details?.1 else { return nil }
       return Reason(
-        text: "the server could not take it (\(details?.0 ?? "no reason given")); it is tried again at \(time)")
+        text: "the server could not accept it (\(details?.0 ?? "no reason given")); the next attempt is at \(time)")
     }
   }
 
@@ -154,7 +154,7 @@ package struct Explainer {
           WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL AND priority < (
             SELECT priority FROM OfflineSyncQueue WHERE queueNumber = \(operation.number)) LIMIT 1000)
         """, as: Int.self) ?? 0
-    let round = "it waits for the next round of sync"
+    let round = "it waits for the next sync round"
     if ahead == 0 { return Reason(text: round) }
     let count = ahead == 1000 ? "1,000 or more" : String(ahead)
     return Reason(text: "\(round); \(count) more urgent operations go first")

@@ -11,7 +11,7 @@ package struct ServerIdentity: Sendable {
   package var mustReconcile = false
   /// Whether the server's data belong to another epoch than the versions of this vault.
   package var isNewEpoch = false
-  /// The records that were removed because their project is not followed any more.
+  /// The records that were removed because their project is no longer followed.
   package var left = ScopeChange()
   /// Whether the inbox has versions that may be stored by now.
   package var hasKept = false
@@ -20,7 +20,7 @@ package struct ServerIdentity: Sendable {
 }
 
 extension SyncTransaction {
-  /// If more operations wait, all records are compared.
+  /// The number of waiting operations above which all records are compared.
   static let operationsUntilReconciliation = 100
   /// Seven days, in milliseconds.
   static let reconciliationInterval: Int64 = 7 * 86_400_000
@@ -107,7 +107,7 @@ extension SyncTransaction {
     if let problem = try schemaProblem(info) { return (problem.message, problem.remedy) }
     if try epoch() != info.epoch {
       return (
-        "the server's data were restored, so this vault has to compare its records first", .syncFirst
+        "the server data was restored, so this vault must compare its records first", .syncFirst
       )
     }
     return nil
@@ -116,7 +116,7 @@ extension SyncTransaction {
   /// Returns why the device would not sync under a token, or `nil` if it would. Changes nothing.
   package func tokenProblem(_ info: AccountInfo) throws -> (message: String, remedy: Remedy)? {
     if info.role == .admin {
-      return ("a token of the role admin neither sends nor fetches records", .advice("use a token of the role device"))
+      return ("a token with the role admin cannot sync records", .advice("use a token with the role device"))
     }
     guard try SyncSettings.value(.serverUuid, in: connection) == info.serverUuid,
       let account = try SyncSettings.value(.account, in: connection), account != info.account
@@ -129,8 +129,8 @@ extension SyncTransaction {
     _ account: String, _ info: AccountInfo
   ) -> (message: String, remedy: Remedy, isSchema: Bool) {
     (
-      "this vault belongs to the account '\(account)', and the token to '\(info.account)'",
-      .advice("use a token of '\(account)', or make another vault for '\(info.account)'"), false
+      "this vault belongs to the account '\(account)', but the token belongs to '\(info.account)'",
+      .advice("use a token of '\(account)', or create another vault for '\(info.account)'"), false
     )
   }
 
@@ -142,7 +142,7 @@ extension SyncTransaction {
         let has = theirs.map { "at version \($0)" } ?? "not at all"
         return (
           "the server has the schema '\(schema)' \(has), and this vault has version \(ours)",
-          .advice("update the server, then sync again; nothing is lost meanwhile"), true
+          .advice("update the server, then sync again; no data is lost"), true
         )
       }
     }

@@ -14,7 +14,7 @@ package struct PayloadBuilder: SyncComponent {
   /// - Parameters:
   ///   - circular: references that the payload leaves out, because they form a cycle. They follow in an update.
   ///   - cleared: UNIQUE columns that are NULL in the payload, because their values move in a cycle. They follow in an update.
-  /// - Returns: `nil` if there is nothing to send. The operation is acknowledged then.
+  /// - Returns: `nil` if nothing has to be sent. The operation then counts as acknowledged.
   /// - Throws: ``UnsendableField`` if a value cannot be sent.
   func send(
     _ queued: QueuedOperation, leavingOut circular: Set<String>, clearing cleared: Set<String>
@@ -53,7 +53,7 @@ package struct PayloadBuilder: SyncComponent {
     return (operation, payload.utf8.count)
   }
 
-  /// Returns the operation that a pending operation would be sent as now; `nil` if there is nothing to send.
+  /// Returns the operation that a pending operation would be sent as now; `nil` if nothing has to be sent.
   package func preview(_ queued: QueuedOperation) throws -> PushOperation? {
     guard let table = catalog.tables[queued.entityType],
       let record = try table.find(key: queued.entityId, in: connection)

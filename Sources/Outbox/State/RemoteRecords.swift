@@ -2,7 +2,7 @@ import CipherSQL
 import RecordStore
 import SyncModel
 
-/// Queries about records at a REST remote: their ids there, and whether requests about them may be under way.
+/// Queries about records of a REST remote: their ids on the server, and whether requests for them may be in flight.
 package struct RemoteRecords {
   private let catalog: SyncCatalog
   private let connection: Connection
@@ -11,8 +11,8 @@ package struct RemoteRecords {
     (self.catalog, self.connection) = (catalog, connection)
   }
 
-  /// Returns the records of an entity that the remote has, by their ids there. Leaves out records that the remote has deleted and the
-  /// user has restored, because they receive new ids.
+  /// Returns the records of an entity that the remote has, by their ids on the server. Leaves out records that the
+  /// remote has deleted and the user has restored, because they receive new ids.
   package func known(_ table: RecordTable) throws -> [ServerId: StoredRecord] {
     var known: [ServerId: StoredRecord] = [:]
     try table.forEach(
@@ -51,7 +51,7 @@ package struct RemoteRecords {
   }
 
   /// Returns whether the remote may have created a record of an entity without the device knowing.
-  package func hasUnansweredCreations(_ type: String) throws -> Bool {
+  package func hasUnacknowledgedCreations(_ type: String) throws -> Bool {
     try connection.fetchOne(
       """
       SELECT 1 FROM OfflineSyncQueue AS operation WHERE entityType = \(type) AND completedAt IS NULL AND sendCount > 0

@@ -9,7 +9,7 @@ extension SyncTransaction {
     return connection.lastInsertedRowID
   }
 
-  /// Stores which step of a round takes long, so that a trace shows what an endless round waits for.
+  /// Stores the long-running step of a round, so that a trace shows the cause of an endless round.
   /// - Parameter step: `nil` when the round continues.
   package func noteSlow(step: String?) throws {
     if try SyncSettings.value(.slowStep, in: connection) == nil, step == nil { return }
@@ -53,7 +53,7 @@ extension SyncTransaction {
   }
 
   /// Removes some old history, and some records whose deletion the server acknowledged.
-  /// - Returns: whether there may be more.
+  /// - Returns: whether more rows may remain.
   package func tidy() throws -> Bool {
     let limit = 250
     let day: Int64 = 86_400_000

@@ -13,7 +13,7 @@ public struct StoreStatus: Sendable, Hashable {
   public var lastSync: String?
   /// `device` or `cloud`.
   public var mode = "cloud"
-  /// The address of the server; `nil` if none is set.
+  /// The address of the server; `nil` if no server is set.
   public var remoteURL: String?
   /// The reason why sync is paused.
   public var pause: String?

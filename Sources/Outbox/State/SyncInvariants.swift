@@ -26,7 +26,7 @@ package struct SyncInvariants {
       note(
         try connection.fetchOne(
           "SELECT count(*) FROM \(name) AS record WHERE isDirty = 1 AND NOT \(entity.hasOperation)", as: Int.self),
-        "\(entity.type) has changes and no operation", "records of \(entity.type) have changes and no operation")
+        "\(entity.type) has changes but no operation", "records of \(entity.type) have changes but no operation")
       if waiting.contains(entity.type) {
         func count(_ column: SQL, _ condition: SQL) throws -> Int? {
           let operations = Self.unfinished(column, "entityType = \(entity.type) AND \(condition)")
@@ -34,39 +34,39 @@ package struct SyncInvariants {
         }
         note(
           try count("entityId", "EXISTS (SELECT 1 FROM \(name) WHERE \(key) = operation.entityId AND isDirty = 0)"),
-          "\(entity.type) has an operation and counts as unchanged",
-          "records of \(entity.type) have an operation and count as unchanged")
+          "\(entity.type) has an operation but is marked as unchanged",
+          "records of \(entity.type) have an operation but are marked as unchanged")
         note(
           try count("entityId", "NOT EXISTS (SELECT 1 FROM \(name) WHERE \(key) = operation.entityId)"),
-          "operation is for a \(entity.type) that is not there",
-          "operations are for records of \(entity.type) that are not there")
+          "operation refers to a missing \(entity.type)",
+          "operations refer to missing records of \(entity.type)")
         // Rows that OR REPLACE removed before it was refused may have left such operations.
         note(
           try count("queueNumber", Self.isOfAnother(entity)),
-          "operation names another \(entity.type) than its row",
-          "operations name other records of \(entity.type) than their rows")
+          "operation refers to another \(entity.type) than its row",
+          "operations refer to other records of \(entity.type) than their rows")
       }
       guard based.contains(entity.type) else { continue }
       note(
         try connection.fetchOne(
           "SELECT count(*) FROM SyncBase WHERE \(Self.isOrphaned(entity))", as: Int.self),
-        "base is kept for a \(entity.type) that is not there",
-        "bases are kept for records of \(entity.type) that are not there")
+        "base refers to a missing \(entity.type)",
+        "bases refer to missing records of \(entity.type)")
     }
     note(
       try connection.fetchOne(
         "SELECT count(*) FROM OfflineConflictResolution AS conflict WHERE resolvedAt IS NULL AND NOT \(Self.isParked)",
         as: Int.self),
-      "open conflict has no operation that waits for it", "open conflicts have no operation that waits for them")
+      "open conflict has no blocked operation", "open conflicts have no blocked operations")
     note(
       try connection.fetchOne(
         "SELECT count(*) FROM OfflineSyncQueue AS operation WHERE status = 'conflict' AND NOT \(Self.isOpen)",
         as: Int.self),
-      "operation waits for a conflict that is not there", "operations wait for conflicts that are not there")
+      "operation waits for a missing conflict", "operations wait for missing conflicts")
     note(
       try connection.fetchOne(
         "SELECT count(*) FROM SyncCascade WHERE isUnderWay = 1", as: Int.self),
-      "record counts as part of a deletion that still runs", "records count as part of a deletion that still runs")
+      "record is marked as part of an unfinished deletion", "records are marked as part of an unfinished deletion")
     return found
   }
 

@@ -35,7 +35,7 @@ package enum SyncSettings {
     case filesConfirmed
     /// The reason why sync is paused: the server refused the token, or lacks the schema.
     case pause
-    /// The step of the round that takes long now, and its begin.
+    /// The long-running step of the current round, and its start.
     case slowStep
     case unmeteredOnly = "unmetered-only"
     /// The user's choices for files; see ``AttachmentSettings``.
@@ -51,7 +51,7 @@ package enum SyncSettings {
     /// Set when the device follows the active projects: the state of the server's projects at the last choice, empty
     /// before the first.
     case activeProjects
-    /// Set while records of projects that are not followed any more stay because of unsent changes.
+    /// Set while records of projects that are no longer followed stay because of unsent changes.
     case leavesProjects
     /// Changed to request a round from a worker in another process.
     case roundRequest = "nudge"

@@ -4,7 +4,7 @@ struct BlockReader {
   enum NextBlock {
     /// A block of the given length, after a number of skipped bytes.
     case block(Int, after: Int = 0)
-    /// The end: no further block.
+    /// The end. No block follows.
     case nothing
   }
 

@@ -22,7 +22,7 @@ package final class LocationRemover {
   /// Creates a remover for one file.
   package init() {}
 
-  /// Reads the next bytes of the file and writes the parts that may stay.
+  /// Reads the next bytes of the file and writes the allowed parts.
   package func take(_ bytes: UnsafeRawBufferPointer, into output: Output) throws {
     guard !hasBegun else { return try pass(bytes, output) }
     let count = min(FileKind.prefixBytes - beginning.count, bytes.count)

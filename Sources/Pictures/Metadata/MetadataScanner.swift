@@ -7,7 +7,7 @@ final class MetadataScanner {
   private var reader: BlockReader
   private var isInBlock = false
   private var componentCount: UInt8 = 0
-  /// The maximum length of an inspected block; a JPEG cannot contain a longer one.
+  /// The maximum length of an inspected block; a JPEG cannot contain a longer block.
   private static let longestBlock = 1 << 16
 
   init(_ kind: PictureKind) {

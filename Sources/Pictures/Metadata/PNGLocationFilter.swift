@@ -1,15 +1,15 @@
 /// Copies the chunks of a PNG that decoding needs, and its colour profile, orientation and capture time.
 ///
-/// The filter is an allow list (PNG, third edition, sections 11.2 and 11.3). A chunk is kept by its name and by a
-/// length that the specification allows, so that a chunk with a known name cannot carry other data. Text, chunks of
-/// other programs and all bytes after the end of the picture are omitted.
+/// The filter is an allow list (PNG, third edition, sections 11.2 and 11.3). A chunk is copied only if its name is
+/// listed and its length is valid, so that a chunk with a known name cannot carry other data. Text, chunks of other
+/// programs and all bytes after the end of the picture are omitted.
 final class PNGLocationFilter: LocationFilter {
   private static let kept: [String: ClosedRange<Int>] = [
     "IHDR": 13...13, "PLTE": 3...768, "IDAT": 0...Int(Int32.max), "IEND": 0...0, "tRNS": 1...256, "cHRM": 32...32,
     "gAMA": 4...4, "iCCP": 1...Int(Int32.max), "sBIT": 1...4, "sRGB": 1...1, "cICP": 4...4, "mDCV": 24...24,
     "cLLI": 8...8, "bKGD": 1...6, "pHYs": 9...9, "acTL": 8...8, "fcTL": 26...26, "fdAT": 4...Int(Int32.max),
   ]
-  /// The maximum length of an EXIF block that is read; a JPEG cannot contain a longer one.
+  /// The maximum length of an EXIF block that is read; a JPEG cannot contain a longer block.
   private static let longestExif = 1 << 16
 
   private enum ChunkAction { case kept, leftOut, exif }

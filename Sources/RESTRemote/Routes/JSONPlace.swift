@@ -3,10 +3,10 @@ import SyncModel
 /// The position of a value in a JSON document: names of members separated by dots, such as `data.items`; empty for
 /// the document itself.
 public struct JSONPlace: Hashable, Sendable, CustomStringConvertible {
-  /// The names, from the outside in.
+  /// The names, from the outermost to the innermost.
   public let names: [String]
 
-  /// The place of a text; nil when a name in it is empty.
+  /// Parses a position; `nil` if one of its names is empty.
   public init?(_ text: String) {
     names = text.isEmpty ? [] : text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     if names.contains("") { return nil }
@@ -33,7 +33,7 @@ public struct JSONPlace: Hashable, Sendable, CustomStringConvertible {
     return value
   }
 
-  /// Puts a value there, making the objects on the way.
+  /// Sets a value at the path, creating missing objects.
   package func set(_ value: SyncValue, in object: inout SyncObject) { Self.set(value, names[...], &object) }
 
   private static func set(_ value: SyncValue, _ names: ArraySlice<String>, _ object: inout SyncObject) {

@@ -24,18 +24,18 @@ public struct PathTemplate: Equatable, Sendable, CustomStringConvertible {
     var rest = Substring(text)
     while let open = rest.firstIndex(of: "{") {
       guard let close = rest[open...].firstIndex(of: "}") else {
-        throw RouteProblem("'\(text)' has a { without its }", hint: "a placeholder is written {sessionId}")
+        throw RouteProblem("'\(text)' has a { without a }", hint: "write a placeholder as {sessionId}")
       }
       parts.append(.text(String(rest[..<open])))
       let names = rest[rest.index(after: open)..<close].split(separator: ".", omittingEmptySubsequences: false)
       guard !names.isEmpty, names.allSatisfy({ !$0.isEmpty && !$0.contains("{") }) else {
-        throw RouteProblem("'\(text)' has a placeholder without a name", hint: "a placeholder is written {sessionId}")
+        throw RouteProblem("'\(text)' has a placeholder without a name", hint: "write a placeholder as {sessionId}")
       }
       parts.append(.value(names.map(String.init)))
       rest = rest[rest.index(after: close)...]
     }
     guard !rest.contains("}") else {
-      throw RouteProblem("'\(text)' has a } without its {", hint: "a placeholder is written {sessionId}")
+      throw RouteProblem("'\(text)' has a } without a {", hint: "write a placeholder as {sessionId}")
     }
     if !rest.isEmpty { parts.append(.text(String(rest))) }
     (self.parts, description) = (parts, text)
@@ -44,13 +44,13 @@ public struct PathTemplate: Equatable, Sendable, CustomStringConvertible {
   /// Refuses a text that would leave its position below the server's address.
   static func check(_ text: String) throws(RouteProblem) {
     guard text.hasPrefix("/"), !text.hasPrefix("//") else {
-      throw RouteProblem("'\(text)' is no path", hint: "a path begins with one /")
+      throw RouteProblem("'\(text)' is not a path", hint: "a path begins with a single /")
     }
     guard let uri = URIReference(text), uri.fragment == nil else {
-      throw RouteProblem("'\(text)' has a character that paths do not have", hint: "percent-encode it")
+      throw RouteProblem("'\(text)' has a character that is invalid in paths", hint: "percent-encode it")
     }
     guard !ServerAddress.hasDotSegment(uri.path) else {
-      throw RouteProblem("'\(text)' has a '.' or '..' as a segment", hint: "write the path that it leads to")
+      throw RouteProblem("'\(text)' has a '.' or '..' as a segment", hint: "write the resolved path")
     }
   }
 
@@ -101,9 +101,9 @@ public struct PathTemplate: Equatable, Sendable, CustomStringConvertible {
 
 /// A method and a path: `POST /sessions/{sessionId}/dope`.
 public struct RouteCall: Equatable, Sendable, CustomStringConvertible {
-  /// In upper case.
+  /// The HTTP method in upper case.
   public let method: String
-  /// Below the base of the route file.
+  /// The path below the base of the route file.
   public let path: PathTemplate
 
   /// The form in a route file.
@@ -114,7 +114,8 @@ public struct RouteCall: Equatable, Sendable, CustomStringConvertible {
     let words = text.split(separator: " ", maxSplits: 1).map(String.init)
     guard words.count == 2, methods.contains(words[0]) else {
       throw RouteProblem(
-        "'\(text)' is no call", hint: "it is written '\(methods[0]) /path', with \(methods.joined(separator: " or "))")
+        "'\(text)' is not a request",
+        hint: "write it as '\(methods[0]) /path', with \(methods.joined(separator: " or "))")
     }
     method = words[0]
     path = try PathTemplate(words[1].trimmed)
@@ -122,7 +123,7 @@ public struct RouteCall: Equatable, Sendable, CustomStringConvertible {
 }
 
 extension String {
-  /// Without white space at its ends.
+  /// The text without white space at its ends.
   fileprivate var trimmed: String {
     String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
   }

@@ -33,20 +33,20 @@ struct RestComparison: Sendable {
     let known = try await records.known(type)
     // A record that is new here may come from a create whose response was lost. The repetition of the create finds
     // it, and the next list includes it.
-    let waits = routes.create == nil ? false : try await records.query { try $0.hasUnansweredCreations(type) }
+    let waits = routes.create == nil ? false : try await records.query { try $0.hasUnacknowledgedCreations(type) }
     let references = try await knownReferences(table, routes)
     var nameless = try await records.unnamed(type)
     var seen: Set<ServerId> = []
     for item in items {
       guard let id = RestItem.id(of: item.value, at: routes.id, isOnly: item.isOnly, table) else {
-        result.problem = "a record of it has no id at '\(routes.id)' that \(type).serverId can hold"
+        result.problem = "a record has no id at '\(routes.id)' that fits \(type).serverId"
         result.isWhole = false
         continue
       }
       seen.insert(id)
       var old = known[id]
       if old == nil, waits {
-        result.problem = "new records wait until it is known whether this device made them, which the outbox shows"
+        result.problem = "new records are held back until it is known whether this device created them; see the outbox"
         continue
       }
       var fields: SyncObject
@@ -82,7 +82,8 @@ struct RestComparison: Sendable {
     return result
   }
 
-  /// Of records within others, only those whose parent was in the list without them were deleted.
+  /// Returns whether a record references one of the listed parents. A nested record counts as deleted only if its
+  /// parent was listed without it.
   private static func hangs(
     _ record: StoredRecord, on parents: (type: String, uuids: Set<String>), _ table: RecordTable
   ) -> Bool {
@@ -113,7 +114,7 @@ struct RestComparison: Sendable {
 
   private struct Unreadable: Error { let message: String }
 
-  /// For each entity that is referred to the uuids here by the API's ids.
+  /// The local uuids by the ids of the API, for each referenced entity.
   private func knownReferences(
     _ table: RecordTable, _ routes: EntityRoutes
   ) async throws(RemoteFailure) -> [String: [ServerId: String]] {
@@ -143,7 +144,7 @@ struct RestComparison: Sendable {
           fields[column.name] = .null
           continue
         }
-        guard let id = ServerId(there) else { throw Unreadable(message: "\(place) is no id") }
+        guard let id = ServerId(there) else { throw Unreadable(message: "\(place) is not an id") }
         fields[column.name] = .text(references[reference.entityType]?[id] ?? uuid(reference.entityType, id))
         continue
       }
@@ -156,7 +157,7 @@ struct RestComparison: Sendable {
       if value == .null, column.column.isNotNull { continue }
       fields[column.name] = value
     }
-    guard !fields.isEmpty else { throw Unreadable(message: "it has none of the fields") }
+    guard !fields.isEmpty else { throw Unreadable(message: "the record has none of the fields") }
     return fields
   }
 }

@@ -118,9 +118,9 @@ struct RestLists: Sendable {
     return fetch
   }
 
-  /// Whether a failure concerns one list alone: the API responds to something else.
+  /// Whether a failure concerns only one list: the API responds to other requests.
   private func isAbout(_ failure: RemoteFailure) async throws(RemoteFailure) -> Bool {
-    guard failure.answer == .unreachable else { return false }
+    guard failure.responseClass == .unreachable else { return false }
     try await client.health()
     return true
   }
@@ -151,10 +151,10 @@ struct RestLists: Sendable {
 struct RestItem: Sendable {
   let value: SyncValue
   let parent: (type: String, uuid: String)?
-  /// Whether an object stood in place of a list.
+  /// Whether the response contained an object instead of a list.
   var isOnly = false
 
-  /// The API's id of a record. A single record of its entity needs none.
+  /// The API's id of a record. The only record of its entity needs no id.
   static func id(
     of value: SyncValue, at place: JSONPlace, isOnly: Bool, _ table: RecordTable? = nil
   ) -> ServerId? {

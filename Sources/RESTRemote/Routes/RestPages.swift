@@ -4,11 +4,11 @@ import HTTPClient
 /// The limits for reading one list. A list beyond a limit is reported as incomplete. Other lists and sending
 /// continue.
 public struct ListLimits: Equatable, Sendable {
-  /// Pages of a list.
+  /// The maximum number of pages of a list.
   public var pages = 10_000
-  /// Bytes of all pages, after decompression.
+  /// The maximum number of bytes of all pages, after decompression.
   public var bytes = 64 << 20
-  /// Seconds after which no further page is requested.
+  /// The number of seconds after which no further page is requested.
   public var seconds = 300
 
   /// The usual limits: 10,000 pages, 64 MiB, 300 s.
@@ -30,19 +30,19 @@ struct RestPages: Sendable {
   struct List: Sendable {
     var items: [SyncValue] = []
     var ids: Set<ServerId> = []
-    /// Whether no record came twice, as it does when a list changes while it is read.
+    /// Whether every record appeared once. A record appears twice if the list changes while it is read.
     var isSteady = true
-    /// Whether an object stood in place of a list.
+    /// Whether the response contained an object instead of a list.
     var isOnly = false
   }
 
-  /// Why there is no list.
+  /// The reason why a list could not be read.
   enum Problem: Error {
     /// The round ends with it.
     case failure(RemoteFailure)
-    /// It concerns this list alone.
+    /// The problem concerns only this list.
     case list(String)
-    /// There is nothing under its path.
+    /// The path of the list does not exist.
     case gone
   }
 
@@ -55,31 +55,33 @@ struct RestPages: Sendable {
     for _ in 0..<client.limits.pages {
       let (document, size) = try await page(position)
       bytes += size
-      guard bytes <= client.limits.bytes else { throw .list("it has more than \(client.limits.bytes) bytes") }
+      guard bytes <= client.limits.bytes else { throw .list("the list has more than \(client.limits.bytes) bytes") }
       let place = items.value(in: document)
       if case .object? = place {
         let id = RestItem.id(of: place ?? .null, at: id, isOnly: true)
         return List(items: [place ?? .null], ids: id.map { [$0] } ?? [], isOnly: true)
       }
       if takesNothingForEmpty, place == nil || place == .null { return list }
-      guard case .array(let elements)? = place else { throw .list("its answer has no list at '\(items)'") }
+      guard case .array(let elements)? = place else { throw .list("its response has no list at '\(items)'") }
       let before = list.items.count
       for element in elements {
         guard let id = id.value(in: element).flatMap(ServerId.init) else {
-          throw .list("a record of it has no id at '\(id)'")
+          throw .list("a record has no id at '\(id)'")
         }
         if list.ids.insert(id).inserted { list.items.append(element) } else { list.isSteady = false }
       }
       // A page may be shorter than was asked for; only one that brings nothing new is behind the end.
       if list.items.count == before, position != first { return list }
       guard let next = try next(after: position, document, count: elements.count) else { return list }
-      guard seen.insert("\(next)").inserted else { throw .list("it never ends: a page names one that was read before") }
+      guard seen.insert("\(next)").inserted else {
+        throw .list("the list never ends: a page links to a page that was read before")
+      }
       guard client.environment.clock.instant() - begin < .seconds(client.limits.seconds) else {
-        throw .list("it was not read to its end within \(client.limits.seconds) s")
+        throw .list("reading the list took more than \(client.limits.seconds) s")
       }
       position = next
     }
-    throw .list("it has more than \(client.limits.pages) pages")
+    throw .list("the list has more than \(client.limits.pages) pages")
   }
 
   /// Which page.
@@ -112,7 +114,7 @@ struct RestPages: Sendable {
       case (_?, .text), (_?, .integer):
         guard let id = ServerId(value) else { fallthrough }
         return .text(id.description)
-      default: throw .list("'\(place)' of a page does not name a next one")
+      default: throw .list("'\(place)' of a page is not a valid link to the next page")
       }
     default: return nil
     }
@@ -127,9 +129,9 @@ struct RestPages: Sendable {
     do throws(TransportFailure) {
       url = try address.resolved(reference, from: page)
     } catch {
-      throw .list("a page names a next one at an address that is none")
+      throw .list("a page links to an invalid address")
     }
-    guard address.isOrigin(of: url) else { throw .list("a page names a next one on another server") }
+    guard address.isOrigin(of: url) else { throw .list("a page links to another server") }
     return url
   }
 
@@ -145,21 +147,21 @@ struct RestPages: Sendable {
     case (_, .address(let address)): path = address
     default: break
     }
-    let (answer, bytes): (RestResponse, Int)
+    let (response, bytes): (RestResponse, Int)
     do throws(RemoteFailure) {
-      (answer, bytes) = try await client.fetch(HTTPRequest(path, query: query))
+      (response, bytes) = try await client.fetch(HTTPRequest(path, query: query))
     } catch {
-      switch error.answer {
+      switch error.responseClass {
       // The server responded a moment ago, so a timeout or an oversized response concerns this list only.
       case .tooLarge, .refused: throw .list(error.message)
       default: throw .failure(error)
       }
     }
-    switch answer {
+    switch response {
     case .done(let document): return (document ?? .null, bytes)
     case .gone: throw .gone
-    case .credentials: throw .failure(RestClient.failure(answer) ?? .offline)
-    default: throw .list(RestClient.failure(answer)?.message ?? "the server does not give it")
+    case .credentials: throw .failure(RestClient.failure(response) ?? .offline)
+    default: throw .list(RestClient.failure(response)?.message ?? "the server refused the request")
     }
   }
 }

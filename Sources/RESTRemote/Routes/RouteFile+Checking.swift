@@ -1,8 +1,8 @@
 import VaultStore
 
 extension RouteFile {
-  /// Holds the routes against the tables of a vault.
-  /// - Throws: ``RouteFileError`` with everything that is wrong.
+  /// Checks the routes against the tables of a vault.
+  /// - Throws: ``RouteFileError`` with all problems.
   package func check(against catalog: SyncCatalog) throws(RouteFileError) {
     var problems: [RouteProblem] = []
     for (type, routes) in entities.sorted(by: { $0.key < $1.key }) {
@@ -37,8 +37,8 @@ extension RouteFile {
       guard let found = circle(from: type, []) else { continue }
       return [
         RouteProblem(
-          "none of these can be made before another: \(found.joined(separator: " needs "))",
-          hint: "leave the id out of one path, or let one field follow in an update", at: "entities.\(found[0])")
+          "circular references between new records: \(found.joined(separator: " needs "))",
+          hint: "remove the id from one path, or send one field later in an update", at: "entities.\(found[0])")
       ]
     }
     return []
@@ -65,7 +65,7 @@ struct RouteCheck {
       if member != "create", !call.path.placeholders.contains(where: { $0 == ["id"] || $0 == ["uuid"] }) {
         problems.append(
           RouteProblem(
-            "the path does not say which record is meant", hint: "put {id} where its id stands", at: at(member)))
+            "the path does not identify the record", hint: "add {id} to the path", at: at(member)))
       }
     }
     problems += creationProblems() + listProblems() + imageProblems()
@@ -97,20 +97,20 @@ struct RouteCheck {
         guard let column = table.columns.first(where: { $0.name == name }) else {
           let known = (["id", "uuid"] + table.columns.map(\.name)).joined(separator: ", ")
           return RouteProblem(
-            "{\(names.joined(separator: "."))} is nothing that \(table.entity.type) has", hint: "it has \(known)",
+            "\(table.entity.type) has no {\(names.joined(separator: "."))}", hint: "it has \(known)",
             at: at(member))
         }
         guard let reference = column.reference else {
           return index == names.count - 1
             ? nil
             : RouteProblem(
-              "{\(names.joined(separator: "."))} goes on from '\(name)', which refers to nothing",
+              "{\(names.joined(separator: "."))} follows '\(name)', which is not a reference",
               hint: "only a reference leads to another record", at: at(member))
         }
         guard file.entities[reference.entityType]?.givesIds == true else {
           return RouteProblem(
-            "{\(names.joined(separator: "."))} needs the id of a \(reference.entityType), which the API never gives",
-            hint: "give \(reference.entityType) a 'create' or a 'list'", at: at(member))
+            "{\(names.joined(separator: "."))} requires the id of a \(reference.entityType), which the API never sends",
+            hint: "add a 'create' or a 'list' to \(reference.entityType)", at: at(member))
         }
         guard let next = catalog.tables[reference.entityType] else { return nil }
         table = next
@@ -123,7 +123,7 @@ struct RouteCheck {
     let call = creation
     guard let call else {
       return routes.repeats == nil
-        ? [] : [RouteProblem("nothing is created that could be repeated", hint: "leave it out", at: at("repeat"))]
+        ? [] : [RouteProblem("'repeat' requires a 'create' or an 'image'", hint: "remove it", at: at("repeat"))]
     }
     var problems: [RouteProblem] = []
     let member = routes.create == nil ? "image" : "create"
@@ -133,15 +133,15 @@ struct RouteCheck {
       if !inPath.contains(column.name), !isSent {
         problems.append(
           RouteProblem(
-            "\(column.name) is neither in the path nor in a field, so that the API could not tell what the record belongs to",
-            hint: "put {\(column.name)} into the path, or \(column.name) into the fields", at: at(member)))
+            "\(column.name) is neither in the path nor in a field, so the API cannot find the parent",
+            hint: "add {\(column.name)} to the path, or \(column.name) to the fields", at: at(member)))
       }
     }
     switch routes.repeats {
     case nil:
       problems.append(
         RouteProblem(
-          "it does not say what makes a repeat harmless whose first answer was lost",
+          "it does not define how to repeat a request after a lost response",
           hint: "{\"header\": NAME}, {\"lookUp\": \"GET /path\", \"match\": [...]} or {\"mayDuplicate\": true}",
           at: at("repeat")))
     case .lookUp(let call, _, let match)?:
@@ -149,7 +149,7 @@ struct RouteCheck {
       for name in match where sentFields[name] == nil {
         problems.append(
           RouteProblem(
-            "'\(name)' is no field that is sent", hint: "one of \(sentFields.keys.sorted().joined(separator: ", "))",
+            "'\(name)' is not a field that is sent", hint: "one of \(sentFields.keys.sorted().joined(separator: ", "))",
             at: at("repeat.match")))
       }
     case .header?, .mayDuplicate?: break
@@ -162,7 +162,7 @@ struct RouteCheck {
       if case .call(let call, _, _, _)? = routes.list, let name = call.path.placeholders.first {
         return [
           RouteProblem(
-            "a list has no record that {\(name.joined(separator: "."))} could come from",
+            "a list request has no record to provide {\(name.joined(separator: "."))}",
             hint: "list it within the other entity: \"within\": ENTITY", at: at("list"))
         ]
       }
@@ -174,7 +174,7 @@ struct RouteCheck {
       if seen.contains(next) {
         return [
           RouteProblem(
-            "\((seen + [next]).joined(separator: " is within "))", hint: "one of them needs a request of its own",
+            "\((seen + [next]).joined(separator: " is within "))", hint: "one of them requires its own request",
             at: at("list.within"))
         ]
       }
@@ -184,7 +184,8 @@ struct RouteCheck {
           ? []
           : [
             RouteProblem(
-              "\(type) has no field that refers to a \(other)", hint: "list it by itself", at: at("list.within"))
+              "\(type) has no field that refers to a \(other)", hint: "use a separate list request",
+              at: at("list.within"))
           ]
       }
       seen.append(next)
@@ -196,7 +197,7 @@ struct RouteCheck {
   private func imageProblems() -> [RouteProblem] {
     guard let image = routes.image else { return [] }
     guard table.columns.contains(where: { $0.name == "contentUuid" }) else {
-      return [RouteProblem("\(type) has no images", hint: "only an entity with contentUuid has", at: at("image"))]
+      return [RouteProblem("\(type) has no images", hint: "an entity with contentUuid", at: at("image"))]
     }
     switch image {
     case .multipart(let call, _):
@@ -205,7 +206,7 @@ struct RouteCheck {
         ? []
         : [
           RouteProblem(
-            "this request makes the record already", hint: "leave out 'create', or send images otherwise",
+            "this request already creates the record", hint: "remove 'create', or send images with another request",
             at: at("image"))
         ]
       return placeholders(of: call.path, "create").map { $0.at(at("image.multipart")) } + extra
@@ -243,7 +244,7 @@ struct RouteCheck {
 }
 
 extension EntityRoutes {
-  /// Whether the API ever tells the id of a record of this kind.
+  /// Whether the API ever returns the id of a record of this entity.
   var givesIds: Bool { create != nil || list != nil || goesWithImage }
 
   /// The position of each field that is sent and read. A field of the path is not sent in the body automatically.

@@ -4,11 +4,11 @@ import HTTPClient
 extension RouteFile {
   /// The version of the format that ``init(json:)`` reads.
   public static let format: Int64 = 1
-  /// The longest route file, in bytes.
+  /// The maximum size of a route file in bytes.
   public static let longestText = 1 << 20
 
   /// Reads a file.
-  /// - Throws: ``RouteFileError`` with everything that is wrong.
+  /// - Throws: ``RouteFileError`` with all problems.
   public init(json: String) throws(RouteFileError) {
     let problems = RouteProblems()
     let value: SyncValue
@@ -16,10 +16,10 @@ extension RouteFile {
       value = try SyncValue(parsing: json)
     } catch {
       let place = error.byteOffset.map { "line \(Self.line(of: $0, in: json))" } ?? ""
-      throw RouteFileError(problems: [RouteProblem(error.message, hint: "a JSON object is needed", at: place)])
+      throw RouteFileError(problems: [RouteProblem(error.message, hint: "a JSON object is required", at: place)])
     }
     guard case .object(let object) = value else {
-      throw RouteFileError(problems: [RouteProblem("it is no object", hint: "a JSON object is needed")])
+      throw RouteFileError(problems: [RouteProblem("it is not an object", hint: "a JSON object is required")])
     }
     let reader = RouteReader(object, at: "", problems)
     reader.onlyHas([
@@ -32,7 +32,7 @@ extension RouteFile {
     base = reader.text("base") ?? ""
     if !base.isEmpty {
       if base.hasSuffix("/") || base.contains(where: { "{}?".contains($0) }) {
-        reader.wrong("base", "'\(base)' is no beginning of a path", hint: "such as /api")
+        reader.wrong("base", "'\(base)' is not a path prefix", hint: "such as /api")
       } else {
         do throws(RouteProblem) {
           try PathTemplate.check(base)
@@ -43,10 +43,12 @@ extension RouteFile {
     }
     health = reader.call("health", ["GET", "HEAD"])
     account = reader.object("account").flatMap(AccountRoute.init)
-    answers = reader.object("answers").map(ResponseRules.init) ?? ResponseRules()
+    responseRules = reader.object("answers").map(ResponseRules.init) ?? ResponseRules()
     freshSeconds = reader.integer("freshSeconds", in: 0...604_800) ?? 300
     entities = [:]
-    for (name, inner) in reader.object("entities")?.objects() ?? [] { entities[name] = EntityRoutes(inner, answers) }
+    for (name, inner) in reader.object("entities")?.objects() ?? [] {
+      entities[name] = EntityRoutes(inner, responseRules)
+    }
     if entities.isEmpty, problems.list.isEmpty {
       reader.wrong("entities", "no entity has a route", hint: "an object with a member for each entity")
     }
@@ -62,7 +64,7 @@ extension RouteFile.AccountRoute {
   fileprivate init?(_ reader: RouteReader) {
     reader.onlyHas(["request", "id", "user"])
     if !reader.has("request") { reader.wrong("request", "it is missing", hint: "such as GET /account/me") }
-    if !reader.has("id") { reader.wrong("id", "it is missing", hint: "where the account's id stands in the answer") }
+    if !reader.has("id") { reader.wrong("id", "it is missing", hint: "the path of the account's id in the response") }
     guard let call = reader.call("request", ["GET"]), let id = reader.jsonPlace("id") else { return nil }
     self.init(call: call, id: id, user: reader.jsonPlace("user"))
   }
@@ -75,7 +77,7 @@ extension ResponseRules {
     ok = reader.jsonPlace("ok")
     for text in reader.names("problem") ?? [] {
       guard let place = JSONPlace(text) else {
-        reader.wrong("problem", "'\(text)' is no place in an answer", hint: "such as error.message")
+        reader.wrong("problem", "'\(text)' is not a path in a response", hint: "such as error.message")
         continue
       }
       problem.append(place)
@@ -83,7 +85,7 @@ extension ResponseRules {
     guard let words = reader.object("meanings") else { return }
     for (name, _) in words.texts() {
       guard let status = Int(name), (200...599).contains(status) else {
-        words.wrong(name, "'\(name)' is no status", hint: "200 to 599")
+        words.wrong(name, "'\(name)' is not a status", hint: "200 to 599")
         continue
       }
       meanings[status] = words.word(name, Meaning.self)
@@ -92,7 +94,7 @@ extension ResponseRules {
 }
 
 extension EntityRoutes {
-  fileprivate init(_ reader: RouteReader, _ answers: ResponseRules) {
+  fileprivate init(_ reader: RouteReader, _ responseRules: ResponseRules) {
     self.init()
     reader.onlyHas([
       "fields", "id", "create", "update", "delete", "get", "repeat", "list", "image", "assumed",
@@ -108,47 +110,47 @@ extension EntityRoutes {
     update = reader.call("update", ["PATCH", "PUT", "POST"])
     delete = reader.call("delete", ["DELETE", "POST"])
     get = reader.call("get", ["GET"])
-    repeats = RepeatRule.read(reader, answers)
-    list = reader.object("list").flatMap { ListRoute($0, answers) }
+    repeats = RepeatRule.read(reader, responseRules)
+    list = reader.object("list").flatMap { ListRoute($0, responseRules) }
     image = reader.object("image").flatMap(ImageRoute.init)
     assumed = reader.text("assumed")
   }
 }
 
 extension RepeatRule {
-  fileprivate static func read(_ outer: RouteReader, _ answers: ResponseRules) -> RepeatRule? {
+  fileprivate static func read(_ outer: RouteReader, _ responseRules: ResponseRules) -> RepeatRule? {
     guard outer.has("repeat"), let reader = outer.object("repeat") else { return nil }
     reader.onlyHas(["header", "lookUp", "items", "match", "mayDuplicate"])
     if let header = reader.text("header") {
       if !HeaderName.isForRoutes(header) {
-        reader.wrong("header", "'\(header)' is no header that a route file may set", hint: "such as Idempotency-Key")
+        reader.wrong("header", "the header '\(header)' cannot be set by a route file", hint: "such as Idempotency-Key")
       }
       return .header(header)
     }
     if let call = reader.call("lookUp", ["GET"]) {
       let match = reader.names("match") ?? []
-      if match.isEmpty { reader.wrong("match", "no field is named", hint: "fields that tell records apart") }
-      return .lookUp(call, items: reader.jsonPlace("items") ?? answers.record, match: match)
+      if match.isEmpty { reader.wrong("match", "no field given", hint: "fields that distinguish records") }
+      return .lookUp(call, items: reader.jsonPlace("items") ?? responseRules.record, match: match)
     }
     if reader.flag("mayDuplicate") == true { return .mayDuplicate }
     outer.wrong(
-      "repeat", "it does not say what makes a repeat harmless",
+      "repeat", "it does not define how to repeat a request",
       hint: "{\"header\": NAME}, {\"lookUp\": \"GET /path\", \"match\": [...]} or {\"mayDuplicate\": true}")
     return nil
   }
 }
 
 extension ListRoute {
-  fileprivate init?(_ reader: RouteReader, _ answers: ResponseRules) {
+  fileprivate init?(_ reader: RouteReader, _ responseRules: ResponseRules) {
     reader.onlyHas(["request", "within", "items", "page", "complete"])
     if let other = reader.text("within") {
       if !reader.has("items") {
-        reader.wrong("items", "it is missing", hint: "where these stand in a record of \(other)")
+        reader.wrong("items", "it is missing", hint: "the path of these records in a record of \(other)")
       }
       self = .within(other, items: reader.jsonPlace("items") ?? .whole)
       return
     }
-    let items = reader.jsonPlace("items") ?? answers.record
+    let items = reader.jsonPlace("items") ?? responseRules.record
     if !reader.has("request") {
       reader.wrong("request", "it is missing", hint: "\"request\": \"GET /path\", or \"within\": ENTITY")
     }
@@ -167,11 +169,11 @@ extension Paging {
       return
     }
     guard reader.has("number") || reader.has("offset") else {
-      reader.wrong("number", "it does not say how the list goes on", hint: "number, offset or next")
+      reader.wrong("number", "it does not define the next page", hint: "number, offset or next")
       return nil
     }
     guard let count else {
-      if !reader.has("count") { reader.wrong("count", "it is missing", hint: "how many records a page has") }
+      if !reader.has("count") { reader.wrong("count", "it is missing", hint: "the number of records in a page") }
       return nil
     }
     let size = reader.text("size")
@@ -194,7 +196,7 @@ extension ImageRoute {
       self = .multipart(call, file: reader.text("file") ?? "file")
     } else if let call = reader.call("presigned", ["POST", "GET"]) {
       guard let url = reader.jsonPlace("url") else {
-        if !reader.has("url") { reader.wrong("url", "it is missing", hint: "where the address stands in the answer") }
+        if !reader.has("url") { reader.wrong("url", "it is missing", hint: "the path of the address in the response") }
         return nil
       }
       var body: [String: JSONPlace] = [:]
@@ -217,7 +219,7 @@ extension ImageRoute {
       }
     } else {
       if !reader.has("multipart"), !reader.has("presigned"), !reader.has("tus") {
-        reader.wrong("multipart", "it does not say how images are sent", hint: "multipart, presigned or tus")
+        reader.wrong("multipart", "it does not define the upload of images", hint: "multipart, presigned or tus")
       }
       return nil
     }

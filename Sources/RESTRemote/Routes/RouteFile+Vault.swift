@@ -27,7 +27,7 @@ extension RouteFile {
   public var warnings: [String] {
     entities.sorted { $0.key < $1.key }.flatMap { type, routes in
       (routes.repeats == .mayDuplicate
-        ? ["\(type): when an answer is lost, the record may be at the server twice"] : [])
+        ? ["\(type): a lost response may create a duplicate on the server"] : [])
         + (routes.assumed.map { ["\(type): assumed, \($0)"] } ?? [])
     }
   }

@@ -5,17 +5,17 @@ import SyncModel
 public struct RouteFile: Equatable, Sendable {
   /// The name of the API, for the user.
   public var service: String
-  /// Before every path, such as `/api`; empty for nothing.
+  /// The prefix of every path, such as `/api`; may be empty.
   public var base: String
   /// The request that shows whether the API is reachable; `nil` requests the base.
   public var health: RouteCall?
   /// The request for the user of the token, or `nil` if the API has no such feature.
   public var account: AccountRoute?
   /// The form of responses.
-  public var answers: ResponseRules
-  /// Seconds for which a list that was fetched counts as new.
+  public var responseRules: ResponseRules
+  /// The number of seconds for which a fetched list counts as current.
   public var freshSeconds: Int64
-  /// By entity type.
+  /// The routes by entity type.
   public var entities: [String: EntityRoutes]
 
   /// A `GET` that returns the user of the token.
@@ -37,18 +37,18 @@ public struct ResponseRules: Equatable, Sendable {
   public var ok: JSONPlace?
   /// The positions of the reason of a refusal. The first existing one counts.
   public var problem: [JSONPlace] = []
-  /// Statuses that mean something else here than usual.
+  /// The statuses whose meaning differs from the usual one.
   public var meanings: [Int: Meaning] = [:]
 
   /// The meaning of a status.
   public enum Meaning: String, CaseIterable, Sendable {
     /// Done; an earlier attempt has done it perhaps.
     case done
-    /// The resource of the path does not exist any more.
+    /// The resource of the path no longer exists.
     case gone
     /// The record is invalid, and the user has to act.
     case invalid
-    /// Not now; no attempt is counted.
+    /// The server cannot handle the request now; no attempt is counted.
     case later
     /// The server failed at it; an attempt.
     case attempt
@@ -57,7 +57,7 @@ public struct ResponseRules: Equatable, Sendable {
   }
 }
 
-/// How the records of one entity go to an API and come from it.
+/// The routes by which the records of one entity are sent and fetched.
 public struct EntityRoutes: Equatable, Sendable {
   /// The fields that are sent and read, each with its position in a body. `nil`: all fields that are not device-only,
   /// under their names.
@@ -66,9 +66,9 @@ public struct EntityRoutes: Equatable, Sendable {
   public var id = JSONPlace(member: "id")
   /// The request that creates a record; `nil` if devices create no records.
   public var create: RouteCall?
-  /// How a record is changed.
+  /// The request that changes a record.
   public var update: RouteCall?
-  /// How a record is deleted.
+  /// The request that deletes a record.
   public var delete: RouteCall?
   /// The request that reads a record, to find out which of several parents is missing.
   public var get: RouteCall?
@@ -76,7 +76,7 @@ public struct EntityRoutes: Equatable, Sendable {
   public var repeats: RepeatRule?
   /// The source of the entity's records. An object instead of a list is the only record, and needs no id.
   public var list: ListRoute?
-  /// How the image of a record is sent.
+  /// The upload of the image of a record.
   public var image: ImageRoute?
   /// Assumptions that no document of the API confirms, for the user.
   public var assumed: String?
@@ -87,42 +87,42 @@ public struct EntityRoutes: Equatable, Sendable {
 
 /// The rule that makes it harmless to repeat a create whose response was lost.
 public enum RepeatRule: Equatable, Sendable {
-  /// The API knows an operation by the id in this header.
+  /// The API identifies an operation by the id in this header.
   case header(String)
   /// The existing records are searched before a create is repeated.
   case lookUp(RouteCall, items: JSONPlace, match: [String])
-  /// Nothing: the record may be there twice then.
+  /// Does not prevent a duplicate record on the server.
   case mayDuplicate
 }
 
-/// A list of records that an API gives.
+/// A list of records that an API provides.
 public enum ListRoute: Equatable, Sendable {
-  /// A request of its own. `isComplete`: a record that the list lacks was deleted.
+  /// A separate request. If `isComplete`, records missing from the list were deleted.
   case call(RouteCall, items: JSONPlace, paging: Paging, isComplete: Bool)
   /// Within each record of another list.
   case within(String, items: JSONPlace)
 }
 
-/// The way to the next page of a list.
+/// The rule that finds the next page of a list.
 public enum Paging: Equatable, Sendable {
-  /// It is whole.
+  /// The list has a single page.
   case none
-  /// By the number of the page, from `first` on, `count` records each.
+  /// Pages by number, starting at `first`, with `count` records each.
   case number(parameter: String, first: Int64, size: String?, count: Int64)
-  /// By the number of skipped records, with `count` records per page.
+  /// Pages by the number of skipped records, with `count` records each.
   case offset(parameter: String, size: String?, count: Int64)
-  /// By a value in the response: an address, or a text for a parameter.
+  /// Pages by a value in the response: an address, or a text for a parameter.
   case next(JSONPlace, parameter: String?)
 }
 
-/// How an image is sent.
+/// The upload of an image.
 public enum ImageRoute: Equatable, Sendable {
   /// A multipart form (RFC 7578): the image as `file`, and the fields of the record. The response has the id of the
   /// record that this request creates.
   case multipart(RouteCall, file: String)
-  /// To an address that the API gives, which is confirmed then.
+  /// An upload to an address that the API provides, followed by a confirmation.
   case presigned(PresignedRoute)
-  /// By tus 1.0; the metadata are fields of the record under the names that the API has for them.
+  /// An upload by tus 1.0. The metadata consists of fields of the record, under the names of the API.
   case tus(PathTemplate, metadata: [String: String])
 
   /// Whether the request with the image creates the record.
@@ -132,9 +132,9 @@ public enum ImageRoute: Equatable, Sendable {
   }
 }
 
-/// An upload in three steps: an address is requested, the image is sent there, and the upload is confirmed.
+/// An upload in three steps: an address is requested, the image is sent to the address, and the upload is confirmed.
 public struct PresignedRoute: Equatable, Sendable {
-  /// Asks for the address; the body has `contentType`, `fileName` and `byteCount` under the names of `body`.
+  /// The request for the address; the body has `contentType`, `fileName` and `byteCount` under the names of `body`.
   public var address: RouteCall
   /// The API's names for facts about the image.
   public var body: [String: JSONPlace]

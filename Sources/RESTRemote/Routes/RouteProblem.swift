@@ -1,6 +1,6 @@
 /// A problem of a route file: its place, the problem and a valid value.
 public struct RouteProblem: Error, Equatable, Sendable, CustomStringConvertible {
-  /// The member that is wrong, such as `entities.DopeEntry.create`; empty for the file itself.
+  /// The invalid member, such as `entities.DopeEntry.create`; empty for the file itself.
   public var place: String
   /// The problem.
   public let message: String
@@ -13,15 +13,15 @@ public struct RouteProblem: Error, Equatable, Sendable, CustomStringConvertible 
 
   func at(_ place: String) -> RouteProblem { RouteProblem(message, hint: hint, at: place) }
 
-  /// Place, message and hint.
+  /// The place, the message and the hint.
   public var description: String { "\(place.isEmpty ? "" : place + ": ")\(message) (\(hint))" }
 }
 
-/// Everything that is wrong with a route file.
+/// The problems of a route file.
 public struct RouteFileError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// At least one.
+  /// The problems; at least one.
   public let problems: [RouteProblem]
 
-  /// One problem a line.
+  /// The problems, one on each line.
   public var description: String { problems.map(\.description).joined(separator: "\n") }
 }

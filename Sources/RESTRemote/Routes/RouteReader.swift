@@ -37,7 +37,7 @@ struct RouteReader {
     case nil: return nil
     case .text(let text)? where !text.isEmpty: return text
     default:
-      wrong(name, "it is no text", hint: "a text in quotes is needed")
+      wrong(name, "it is not a string", hint: "a string in quotes is required")
       return nil
     }
   }
@@ -52,7 +52,7 @@ struct RouteReader {
     case nil: return nil
     case .bool(let flag)?: return flag
     default:
-      wrong(name, "it is neither true nor false", hint: "true or false is needed")
+      wrong(name, "it is neither true nor false", hint: "true or false is required")
       return nil
     }
   }
@@ -62,7 +62,7 @@ struct RouteReader {
     case nil: return nil
     case .integer(let number)? where range.contains(number): return number
     default:
-      wrong(name, "it is no number that makes sense here", hint: "\(range.lowerBound) to \(range.upperBound)")
+      wrong(name, "it is not a number in the valid range", hint: "\(range.lowerBound) to \(range.upperBound)")
       return nil
     }
   }
@@ -72,14 +72,14 @@ struct RouteReader {
   where Word.RawValue == String {
     guard let text = text(name) else { return nil }
     if let word = Word(rawValue: text) { return word }
-    wrong(name, "'\(text)' is none of its words", hint: Word.allCases.map(\.rawValue).joined(separator: ", "))
+    wrong(name, "unknown value '\(text)'", hint: Word.allCases.map(\.rawValue).joined(separator: ", "))
     return nil
   }
 
   func jsonPlace(_ name: String) -> JSONPlace? {
     guard object[name] != nil else { return nil }
     if case .text(let text)? = object[name], let place = JSONPlace(text) { return place }
-    wrong(name, "it is no place in an answer", hint: "names of members with dots between them, such as data.id")
+    wrong(name, "it is not a path in a response", hint: "member names separated by dots, such as data.id")
     return nil
   }
 
@@ -98,7 +98,7 @@ struct RouteReader {
     case nil: return nil
     case .object(let inner)?: return RouteReader(inner, at: place(name), problems)
     default:
-      wrong(name, "it is no object", hint: "an object in braces is needed")
+      wrong(name, "it is not an object", hint: "an object in braces is required")
       return nil
     }
   }
@@ -125,7 +125,7 @@ struct RouteReader {
         outer.value == inner.value
         ? "\(outer.key) and \(inner.key) are both '\(inner.value)'"
         : "'\(inner.value)' is within '\(outer.value)', the place of \(outer.key)"
-      wrong(inner.key, message, hint: "each field has a place of its own")
+      wrong(inner.key, message, hint: "each field requires its own path")
     }
   }
 
@@ -139,7 +139,7 @@ struct RouteReader {
       }
       if texts.count == elements.count { return texts }
     }
-    wrong(name, "it is no list of texts", hint: "such as [\"distance\", \"notes\"]")
+    wrong(name, "it is not a list of strings", hint: "such as [\"distance\", \"notes\"]")
     return nil
   }
 }

@@ -2,11 +2,11 @@ import SchemaModel
 
 /// The references by which records belong to a project.
 package struct ProjectPaths: Sendable {
-  /// The entity by which a device may choose what it pulls.
+  /// The entity by which a device can select the records that it pulls.
   package static let projectType = "Project"
 
-  /// For each entity that belongs to a project, the references that lead to the project, in the order of its columns.
-  /// The first one with a project decides.
+  /// The references that lead to the project, for each entity that belongs to one, in the order of its columns. The
+  /// first one with a project decides.
   package let references: [String: [(column: String, parent: String)]]
 
   /// A record belongs to the records that it cannot exist without.

@@ -84,7 +84,7 @@ package struct StoreDigests {
 private final class ProjectMembers {
   private let projects: Set<String>
   private let paths: ProjectPaths
-  /// By entity and UUID, the UUIDs of the parents through which a record belongs to a project.
+  /// The UUIDs of the parents through which a record belongs to a project, by entity and UUID.
   private var parents: [String: [String: [String?]]] = [:]
 
   init(_ projects: Set<String>, _ catalog: SyncCatalog, _ connection: Connection) throws {

@@ -13,7 +13,7 @@ public struct RecordSelection: Sendable {
   public var condition: String?
   /// The fields to order by, and whether the order is descending.
   public var order: [(field: String, isDescending: Bool)] = []
-  /// The most records.
+  /// The maximum number of records.
   public var limit: Int?
   /// Whether to include deleted records.
   public var includesDeleted = false
@@ -78,7 +78,7 @@ public struct RecordReader {
 
   package static func missing(_ entity: Entity) -> VaultError {
     VaultError(
-      .noSuchRecord, "there is no \(entity.type) of this uuid",
+      .noSuchRecord, "no \(entity.type) with this uuid",
       remedy: .showRecords(entity: entity.type))
   }
 
@@ -131,7 +131,7 @@ public struct RecordReader {
 
   private static var notAnExpression: VaultError {
     VaultError(
-      .refused, "the condition is not one SQL expression",
+      .refused, "the condition is not a single SQL expression",
       hint: "write it as behind WHERE, such as \"relativeHumidity > 90 AND roomId IS NOT NULL\"")
   }
 }

@@ -1,7 +1,8 @@
 import CipherSQL
 import SchemaModel
+import SyncModel
 
-/// Columns that an SQL expression of the registry computes from other columns of the row.
+/// Columns that an SQL expression of the registry computes from other columns of the row, and defaults of columns.
 extension RecordTable {
   /// Computes columns of a row again. A column without a value stays without one, unless it is always computed.
   /// - Parameter names: the columns; `nil` for all computed columns.
@@ -37,5 +38,23 @@ extension RecordTable {
         }
       }
     }
+  }
+
+  /// Returns the values that columns have in a row that was inserted without them. A default that is not constant has
+  /// another value each time.
+  package func defaults(of names: [String], in connection: Connection) throws -> SyncObject {
+    var values: SyncObject = [:]
+    for name in names {
+      guard let place = places[name], !columns[place].column.isGenerated else { continue }
+      let column = columns[place]
+      guard let text = column.column.defaultSQL else {
+        values[name] = .null
+        continue
+      }
+      guard column.reference == nil else { continue }
+      let argument = try connection.fetchOne(SQL(raw: "SELECT (\(text)\n)"), as: SQLArgument.self)
+      values[name] = try column.value(of: argument ?? .null)
+    }
+    return values
   }
 }

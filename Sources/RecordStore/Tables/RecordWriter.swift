@@ -111,7 +111,7 @@ public struct RecordWriter {
     }
     if let given, given != uuid {
       throw VaultError(
-        .refused, "the field uuid and the uuid of the request name two records", hint: "give one of them")
+        .refused, "the field uuid differs from the uuid of the request", hint: "give only one of them")
     }
     return uuid
   }

@@ -47,7 +47,7 @@ package struct References {
   /// - Throws: ``FieldProblem`` if no record or several records have it.
   package func find(_ reference: Catalog.ForeignKey, by name: String, _ value: SQLArgument) throws -> SQLArgument {
     guard let target = entities.entity(ofTable: reference.table) else {
-      throw FieldProblem(message: "refers to \(reference.table), which is no entity; give the local id")
+      throw FieldProblem(message: "refers to \(reference.table), which is not an entity; give the local id")
     }
     let column = try target.column(name)
     var query: SQL = """
@@ -57,10 +57,10 @@ package struct References {
     if target.marksDeletion { query.append(" AND isDeleted = 0") }
     let found = try connection.fetch(query + " LIMIT 2", as: SQLArgument.self)
     guard let first = found.first else {
-      throw FieldProblem(message: "names a \(target.type) by its \(name) that does not exist")
+      throw FieldProblem(message: "does not match the \(name) of any \(target.type)")
     }
     guard found.count == 1 else {
-      throw FieldProblem(message: "names a \(target.type) by its \(name), which several have")
+      throw FieldProblem(message: "matches the \(name) of several \(target.type) records")
     }
     return first
   }

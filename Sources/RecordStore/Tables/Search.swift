@@ -35,12 +35,12 @@ public struct Search {
   /// - Throws: ``VaultError`` with `refused` if the text has no word, or the entity has no search table.
   public func find(_ text: String, in entity: Entity? = nil, limit: Int = 50) throws -> [SearchResult] {
     guard let pattern = Self.pattern(text) else {
-      throw VaultError(.refused, "there is no word to search for", hint: "give a word or its beginning")
+      throw VaultError(.refused, "the search text has no word", hint: "give a word or a prefix")
     }
     if let entity, entity.searchTable == nil {
       throw VaultError(
-        .refused, "\(entity.type) has nothing that is searched",
-        hint: "\(entities.all.filter { $0.searchTable != nil }.map(\.type).joined(separator: ", ")) have")
+        .refused, "\(entity.type) has no full-text index",
+        hint: "searchable: \(entities.all.filter { $0.searchTable != nil }.map(\.type).joined(separator: ", "))")
     }
     var results: [SearchResult] = []
     for candidate in entity.map({ [$0] }) ?? entities.all {

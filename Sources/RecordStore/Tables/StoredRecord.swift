@@ -1,3 +1,4 @@
+import CipherSQL
 import SyncModel
 
 /// A row of an entity's table: its shared values and its common fields.
@@ -54,5 +55,84 @@ package final class ReferenceCache {
     if keys.count >= 10_000 { keys.removeAll(keepingCapacity: true) }
     keys[name] = key
     return key
+  }
+}
+
+/// The bases of changed records: the table `SyncBase`.
+package enum BaseTable {
+  package static func find(_ type: String, _ key: Int64, in connection: Connection) throws -> RecordState? {
+    try connection.withStatement(
+      """
+      SELECT fields, isDeleted, syncVersion, updatedAt, userEditedFields FROM SyncBase
+      WHERE entityId = ? AND entityType = ?
+      """
+    ) { statement in
+      try statement.bind(key, at: 1)
+      try statement.bind(type, at: 2)
+      guard try statement.step() else { return nil }
+      let row = statement.row
+      let edited: String? = try row.decode(at: 4)
+      return RecordState(
+        fields: try SyncObject(parsing: try row.decode(String.self, at: 0)),
+        isDeleted: try row.decode(at: 1),
+        syncVersion: try row.decode(at: 2), updatedAt: WireTime.milliseconds(try row.decode(String.self, at: 3)) ?? 0,
+        userEditedFields: try edited.map(RecordTable.names) ?? [])
+    }
+  }
+
+  package static func set(
+    _ state: RecordState, _ type: String, _ key: Int64, keepsUserEdits: Bool, in connection: WriteConnection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt, userEditedFields)
+      VALUES (\(type), \(key), \(SyncValue.object(state.fields).json), \(state.isDeleted), \(state.syncVersion),
+        \(WireTime.text(state.updatedAt)), \((keepsUserEdits ? RecordTable.json(names: state.userEditedFields) : nil).sqlArgument))
+      ON CONFLICT (entityId, entityType) DO UPDATE SET fields = excluded.fields, isDeleted = excluded.isDeleted,
+        syncVersion = excluded.syncVersion, updatedAt = excluded.updatedAt, userEditedFields = excluded.userEditedFields
+      """)
+  }
+
+  /// Removes the base of a record and the rows about its former parents and its cascade. The server decides about
+  /// cascaded records from now on. If the record was cascaded itself, the server has learned that from its operation.
+  /// - Parameters:
+  ///   - hasBase: whether there may be a base.
+  ///   - hasFamily: whether there may be rows about former parents or a cascade.
+  package static func forget(
+    _ type: String, _ key: Int64, hasBase: Bool = true, hasFamily: Bool = true, in connection: WriteConnection
+  ) throws {
+    func run(_ statement: Statement) throws {
+      try statement.bind(key, at: 1)
+      try statement.bind(type, at: 2)
+      try statement.run()
+    }
+    if hasBase {
+      try connection.withStatement("DELETE FROM SyncBase WHERE entityId = ? AND entityType = ?", run)
+    }
+    guard hasFamily else { return }
+    try connection.withStatement("DELETE FROM SyncMoved WHERE entityId = ? AND entityType = ?", run)
+    try connection.withStatement("UPDATE SyncCascade SET isAnswered = 1 WHERE rootId = ? AND rootType = ?", run)
+    try connection.withStatement("DELETE FROM SyncCascade WHERE entityId = ? AND entityType = ?", run)
+  }
+}
+
+extension RecordState {
+  /// The base of a record that the server does not have and whose deletion it remembers. For restored records.
+  package static func tombstone(at time: Int64) -> RecordState {
+    RecordState(fields: [:], isDeleted: true, updatedAt: time)
+  }
+
+  /// Whether this is such a base. No other base is deleted at version 0.
+  package var isOfTombstone: Bool { isDeleted && syncVersion == 0 }
+}
+
+extension RecordTable {
+  /// Returns the base of a record after a merge with the server's version: the server's values, and the values of the
+  /// old base in columns that the server does not send. Fields without a column stay in `SyncExtraFields`, so that a
+  /// migration that adds their columns can merge them with local edits.
+  package func base(from remote: RecordState, over old: RecordState?) -> RecordState {
+    var base = remote
+    base.fields = (old?.fields ?? [:]).overlaid(with: remote.fields).filter { places[$0.name] != nil }
+    return base
   }
 }

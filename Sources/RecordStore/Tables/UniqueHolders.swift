@@ -121,7 +121,7 @@ extension RecordTable {
     let names = holder.key.columns.map(\.name).joined(separator: ", ")
     let other = "\(holder.isDeleted ? "deleted " : "")\(entity.type) \(holder.uuid)"
     return VaultError(
-      .refused, "the \(other) has the same \(names) by now",
+      .refused, "the \(other) now has the same \(names)",
       hint: holder.isDeleted ? "sync first, then try again" : "change its \(names), or delete it")
   }
 }

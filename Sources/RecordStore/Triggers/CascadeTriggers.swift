@@ -5,8 +5,8 @@ import SchemaModel
 /// restore them with it. A key may reference any unique columns.
 ///
 /// One traversal finds all dependents before any is marked, so that trees and cycles end. They become rows of
-/// `SyncCascade`, with `isUnderWay` set until the statement ends. This tells the triggers of a dependent that its
-/// root is queued and not the dependent.
+/// `SyncCascade`, with `isUnderWay` set until the statement ends. It signals to the triggers of a dependent that the
+/// root is queued instead of the dependent.
 package struct CascadeTriggers {
   private let entity: Entity
   private let dependents: [Entity]

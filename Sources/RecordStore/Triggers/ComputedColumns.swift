@@ -8,7 +8,7 @@ package struct ComputedColumns {
   /// The columns, ordered by name.
   package let names: [String]
   private let expressions: [String: String]
-  /// For each column, the columns of the row that its expression names.
+  /// The columns of the row that the expression of each column uses.
   private let inputs: [String: [String]]
 
   /// Returns `nil` for an entity without such columns.

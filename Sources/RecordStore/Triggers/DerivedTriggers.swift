@@ -33,7 +33,7 @@ package enum DerivedTriggers {
       (self.ofEntity, self.ofAll, self.afterwards) = (ofEntity, ofAll, afterwards)
     }
 
-    /// No additions, for tables without an outbox.
+    /// An empty set of additions, for tables without an outbox.
     package static let none = Additions(ofEntity: { _, _ in [] }, ofAll: { _ in [] }, afterwards: { _, _ in })
   }
 

@@ -25,8 +25,8 @@ struct ReplaceTriggers {
   static func check(_ entities: Entities) throws(VaultError) {
     for entity in entities.all where entity.marksDeletion && entity.table.replacesOnConflict {
       throw VaultError(
-        .refused, "\(entity.table.name) has a constraint with ON CONFLICT REPLACE, which removes records unseen",
-        hint: "leave ON CONFLICT REPLACE out")
+        .refused, "\(entity.table.name) has a constraint with ON CONFLICT REPLACE, which bypasses triggers",
+        hint: "remove ON CONFLICT REPLACE")
     }
   }
 
@@ -90,7 +90,7 @@ extension Catalog.UniqueIndex {
 }
 
 extension Catalog.Table {
-  /// Whether one of its constraints says ON CONFLICT REPLACE.
+  /// Whether one of its constraints contains ON CONFLICT REPLACE.
   fileprivate var replacesOnConflict: Bool {
     let bytes = Array(sql.utf8)
     let words = SQLText.tokens(of: bytes).filter { $0.kind != .space && $0.kind != .comment }.map {

@@ -3,7 +3,7 @@ import SchemaModel
 
 /// SQL that keeps the names of the fields that a user has edited: columns whose owner is `user_edited`.
 ///
-/// A name is added when an UPDATE by a user changes the column, and is never removed, whatever is written into
+/// A name is added when an UPDATE by a user changes the column, and is never removed, even if a program overwrites
 /// `userEditedFields`. The values of a new record are not edits: a device has measured them, until a user corrects
 /// them. A program that lets a user type them names them in the INSERT.
 package struct UserEditTriggers {
@@ -42,7 +42,7 @@ package struct UserEditTriggers {
         let name = entity.table.columns.map(\.name).first(where: { rules[$0].ownership == .userEdited })
       else { continue }
       throw VaultError(
-        .refused, "\(entity.type).\(name) is user_edited, and nothing tells when a user has edited it",
+        .refused, "\(entity.type).\(name) is user_edited, but its table does not record user edits",
         hint:
           "\(entity.table.name) needs userEditedFields TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(userEditedFields))")
     }

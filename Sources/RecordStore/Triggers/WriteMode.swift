@@ -1,7 +1,7 @@
 import CipherSQL
 
-/// The author of a write, as the derived triggers see it: the word that `char()` returns on the connection. It is
-/// valid during one closure. It is not part of the database and SQL cannot set it, so no write can leave it behind.
+/// The author of a write, as the derived triggers see it: the word that `char()` returns on the connection. It is valid
+/// during one closure. It is not part of the database and SQL cannot set it, so it never outlives the write.
 package enum WriteMode: Sendable {
   case user, `import`, sync, purge
 

@@ -4,7 +4,7 @@ import CSodium
 enum AccessToken {
   static let prefix = "fv_"
 
-  /// A new token.
+  /// Returns a new token.
   static func make() -> String {
     _ = sodium_init()
     var bytes = [UInt8](repeating: 0, count: 32)
@@ -16,7 +16,7 @@ enum AccessToken {
     return prefix + String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// The stored form of the token. A plain hash suffices, because 256 random bits cannot be guessed.
+  /// Returns the stored form of a token. A plain hash suffices, because 256 random bits cannot be guessed.
   static func hash(of token: String) -> [UInt8] {
     let bytes = Array(token.utf8)
     var hash = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))

@@ -9,19 +9,19 @@ import ServerStorage
   import Darwin
 #endif
 
-/// A database that every account has. It is made with the account; from then on it is only opened.
+/// A database of each account. It is created with the account, and afterwards only opened.
 package struct AccountDatabase: Sendable {
-  /// The records and the server's own tables.
+  /// The database of the records and of the server's own tables.
   package static let records = AccountDatabase(
     fileName: "records.db", keyName: "account", readers: 4, schema: BookkeepingSchema.schema)
 
-  /// Its name in the folder of the account.
+  /// The file name in the folder of the account.
   package let fileName: String
-  /// The name from which its key is derived, together with the account.
+  /// The name from which the key is derived, together with the account.
   private let keyName: String
   private let readers: Int
   private let schema: Schema
-  /// Whether version 0.1 made it at the first use, and not with the account.
+  /// Whether version 0.1 created the database at its first use, and not with the account.
   fileprivate let wasMadeAtFirstUse: Bool
 
   package init(fileName: String, keyName: String, readers: Int, schema: Schema, wasMadeAtFirstUse: Bool = false) {
@@ -29,14 +29,14 @@ package struct AccountDatabase: Sendable {
     self.wasMadeAtFirstUse = wasMadeAtFirstUse
   }
 
-  /// Its path in the folder of the server.
+  /// Returns the path in the folder of the server.
   package func path(_ account: String) -> String { "accounts/\(account)/\(fileName)" }
 
-  /// The name from which the key of an account's database is derived.
+  /// Returns the name from which the key of an account's database is derived.
   package func keyName(_ account: String) -> String { "\(keyName) \(account)" }
 
-  /// How long the end of the server waits for transactions under way. Those of jobs take some 50 ms, a push some seconds at
-  /// most.
+  /// The time that a stopping server waits for open transactions. Transactions of jobs take about 50 ms, a push a few
+  /// seconds at most.
   package static let closeLimit = Duration.seconds(10)
 
   package func open(_ account: String, in folder: ServerFolder) throws -> Database {
@@ -51,7 +51,7 @@ package struct AccountDatabase: Sendable {
 }
 
 extension ServerFolder {
-  /// Makes the folder and the databases of a new account, before the directory names it.
+  /// Creates the folder and the databases of a new account, before the directory names it.
   package func makeAccount(_ account: String) throws {
     var parent = path
     for name in ["accounts", account] {
@@ -83,7 +83,7 @@ package final class FileIdentity: Sendable {
   private let path: String
   private let device: UInt64
   private let number: UInt64
-  /// The largest size seen; a database never shrinks.
+  /// The largest known size; a database never shrinks.
   private let size: Locked<Int64>
 
   package init(_ path: String) throws {
@@ -93,7 +93,7 @@ package final class FileIdentity: Sendable {
     (self.path, device, number, size) = (path, found.device, found.number, Locked(found.size))
   }
 
-  /// - Throws: ``ServerError`` with `damaged` when the name leads to nothing, to a shorter file or to another one.
+  /// - Throws: ``ServerError`` with `damaged` if the file is missing, shorter or another file.
   package func check() throws {
     let isWhole = size.withLock { size in
       guard let found = Self.look(path), found.device == device, found.number == number, found.size >= size else {
@@ -104,8 +104,8 @@ package final class FileIdentity: Sendable {
     }
     guard isWhole else {
       throw ServerError(
-        .damaged, "\(path) was removed, replaced or cut short while the server runs",
-        hint: "put the file back, or stop the server and make the folder anew from a backup")
+        .damaged, "\(path) was removed, replaced or truncated while the server was running",
+        hint: "put the file back, or stop the server and restore the folder from a backup")
     }
   }
 

@@ -75,7 +75,7 @@ enum DirectorySchema {
       MigrationFile(
         version: 3, name: "time_of_retention",
         sql: """
-          -- The time by which answers and deletions are forgotten; no row before it has begun.
+          -- The time by which responses and deletions are forgotten; no row before it has begun.
           CREATE TABLE RetentionTime (
             id INTEGER PRIMARY KEY CHECK (id = 1),
             milliseconds INTEGER NOT NULL -- since 1970

@@ -2,18 +2,18 @@ import CipherSQL
 import ServerStorage
 import SyncModel
 
-/// The facts that a transaction knows about jobs, so that the records need no query each.
+/// The jobs that a transaction has read, so that records need no separate queries.
 final class CascadeJobCache {
   var isAny: Bool?
-  /// How many dependents may still change in this transaction.
+  /// The number of dependents that may still change in this transaction.
   var left = EmbeddedWriter.dependentsPerWrite
   var isWorking = false
-  /// Whether a reference that cannot be emptied refuses the deletion: in the transaction of the deletion.
+  /// Whether a reference that cannot be set to NULL refuses the deletion. True in the transaction of the deletion.
   var isRefusing = false
 }
 
 extension EmbeddedReader {
-  /// Whether any record has dependents that still have to follow it.
+  /// Returns whether any record has dependents that still have to follow it.
   func hasJobs() throws -> Bool {
     if let known = notes.isAny { return known }
     let isAny = try connection.withStatement("SELECT 1 FROM ServerJob LIMIT 1") { try $0.step() }
@@ -56,7 +56,7 @@ extension EmbeddedReader {
     return RecordName(type, uuid)
   }
 
-  /// The records that a record references with ON DELETE CASCADE.
+  /// Returns the records that a record references with ON DELETE CASCADE.
   private func parents(of name: RecordName) throws -> [RecordName] {
     guard let selection = map.cascadingReferences[name.entityType] else { return [] }
     return try connection.withStatement(selection.sql) { statement in
@@ -70,7 +70,7 @@ extension EmbeddedReader {
     }
   }
 
-  /// The dependents of a record by one reference, deleted ones too, behind a row.
+  /// Returns the dependents of a record by one reference after a row, including deleted ones.
   func dependents(
     of name: RecordName, by reference: EntityMap.Dependent, after row: Int64?, limit: Int
   ) throws -> [(row: Int64, name: RecordName)] {

@@ -9,7 +9,7 @@ import ServerStorage
   import Darwin
 #endif
 
-/// A file lock. The system frees it when the process ends, however it ends.
+/// A file lock. The system releases it when the process ends in any way.
 package final class FolderLock: Sendable {
   private let descriptor: Int32
 
@@ -22,7 +22,7 @@ package final class FolderLock: Sendable {
     return lock
   }
 
-  /// The lock, or nil when another process has it.
+  /// Returns the lock; `nil` if another process has it.
   static func ifFree(_ path: String) throws(ServerError) -> FolderLock? {
     let lock = try FolderLock(path)
     if flock(lock.descriptor, LOCK_EX | LOCK_NB) == 0 { return lock }

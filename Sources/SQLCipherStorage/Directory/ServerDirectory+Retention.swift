@@ -1,7 +1,7 @@
 import CipherSQL
 
 extension ServerDirectory {
-  /// The stored time of retention; `nil` before it has begun.
+  /// Returns the stored time of retention; `nil` before its start.
   package func retentionTime() throws -> Int64? {
     try database.read { try $0.fetchOne("SELECT milliseconds FROM RetentionTime", as: Int64.self) }
   }

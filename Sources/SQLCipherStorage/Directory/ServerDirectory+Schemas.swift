@@ -31,7 +31,7 @@ extension ServerDirectory {
         }
         if let folder { return try Self.load(name, from: folder, stored, in: connection) }
         guard let schema = shipped.first(where: { $0.name == name }) else {
-          throw ServerError(.schemas, "this program does not carry the schema \(name)", hint: "use a newer program")
+          throw ServerError(.schemas, "this program does not contain the schema \(name)", hint: "use a newer program")
         }
         return schema
       }
@@ -48,13 +48,13 @@ extension ServerDirectory {
       guard source.folder != nil, folder != nil, !stored.isEmpty else {
         throw ServerError(
           .schemas, "the schema \(source.name) is served from \(folder ?? "the program itself")",
-          hint: "do not name it, or give the new one another name")
+          hint: "omit it, or rename the new schema")
       }
       if let file = stored.first(where: { !schema.continues($0) }) {
         throw ServerError(
           .schemas,
-          "\(source.folder ?? "") has other statements in \(file.fileName) than the schema \(source.name) that is served",
-          hint: "name the folder of the served schema, or give the new one another name")
+          "\(source.folder ?? "") has other statements in \(file.fileName) than the served schema \(source.name)",
+          hint: "name the folder of the served schema, or rename the new schema")
       }
       try connection.execute(
         "UPDATE ServedSchema SET folder = \(source.folder.sqlArgument) WHERE name = \(source.name)")
@@ -96,7 +96,7 @@ extension ServerDirectory {
 }
 
 extension Schema {
-  /// Whether the schema has a file with the same statements.
+  /// Returns whether the schema has a file with the same statements.
   fileprivate func continues(_ file: MigrationFile) -> Bool {
     migrations.contains { $0.version == file.version && $0.name == file.name && $0.firstChange(since: file.sql) == nil }
   }

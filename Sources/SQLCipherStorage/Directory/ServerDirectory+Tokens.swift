@@ -8,23 +8,23 @@ import SyncModel
   import Foundation
 #endif
 
-/// A token as `token list` shows it; the token itself is kept nowhere.
+/// The data of a token for `token list`. The token is never stored.
 public struct ListedToken: Sendable, Equatable {
-  /// Names the token for `token revoke`.
+  /// The id of the token for `token revoke`.
   public let id: Int64
-  /// The user it belongs to.
+  /// The user of the token.
   public let user: String
   /// The account of the user.
   public let account: String
-  /// The role of its holder.
+  /// The role of the holder.
   public let role: TokenRole
   /// The name of the device or program, if it was given.
   public let label: String?
-  /// When it was made, ISO 8601.
+  /// The creation time, ISO 8601.
   public let createdAt: String
-  /// When it ends, ISO 8601; nil for never.
+  /// The expiry time, ISO 8601; `nil` if the token does not expire.
   public let expiresAt: String?
-  /// When it was revoked, ISO 8601; nil while it was not.
+  /// The time of the revocation, ISO 8601; `nil` for a token that is not revoked.
   public let revokedAt: String?
 }
 
@@ -36,11 +36,11 @@ struct NewToken {
 }
 
 extension ServerDirectory {
-  /// Gives a user one more token.
+  /// Adds a token for a user.
   /// - Parameters:
-  ///   - label: which device or program gets it.
-  ///   - expires: when the token ends; nil for never.
-  /// - Returns: the number of the token, and the token, which is kept nowhere.
+  ///   - label: the device or program that uses the token.
+  ///   - expires: the expiry time; `nil` if the token does not expire.
+  /// - Returns: the number of the token, and the token, which is never stored.
   /// - Throws: ``ServerError`` with `noSuchUser`, `badName` or `badExpiry`.
   public func addToken(
     to user: String, role: TokenRole = .device, label: String? = nil, expires: Date? = nil
@@ -54,7 +54,7 @@ extension ServerDirectory {
     }
   }
 
-  /// The tokens of a user, or of all users, oldest first, revoked and expired ones too.
+  /// Returns the tokens of a user, or of all users, oldest first, including revoked and expired ones.
   /// - Throws: ``ServerError`` with `noSuchUser`.
   public func tokens(of user: String? = nil) throws -> [ListedToken] {
     try database.read { connection in
@@ -78,13 +78,13 @@ extension ServerDirectory {
     }
   }
 
-  /// Ends one token, at once.
-  /// - Returns: whether it was not revoked before.
+  /// Revokes a token at once.
+  /// - Returns: `false` if the token was already revoked.
   /// - Throws: ``ServerError`` with `noSuchToken`.
   public func revokeToken(_ id: Int64) throws -> Bool {
     try database.write { connection in
       guard try connection.fetchOne("SELECT 1 FROM Token WHERE tokenId = \(id)", as: Int.self) != nil else {
-        throw ServerError(.noSuchToken, "there is no token \(id)", remedy: .showTokens)
+        throw ServerError(.noSuchToken, "no token \(id)", remedy: .showTokens)
       }
       return try connection.execute(
         "UPDATE Token SET revokedAt = \(environment.date) WHERE tokenId = \(id) AND revokedAt IS NULL") == 1
@@ -107,12 +107,12 @@ extension ServerDirectory {
 
   static func checkUser(_ name: String, _ connection: Connection) throws {
     guard try connection.fetchOne("SELECT 1 FROM Member WHERE name = \(name)", as: Int.self) != nil else {
-      throw ServerError(.noSuchUser, "there is no user \(name)", remedy: .showUsers)
+      throw ServerError(.noSuchUser, "no user \(name)", remedy: .showUsers)
     }
   }
 
   static func check(_ expires: Date?, at now: Date) throws(ServerError) {
     guard let expires, expires <= now else { return }
-    throw ServerError(.badExpiry, "the token would have expired already", hint: "give a later time, or none")
+    throw ServerError(.badExpiry, "the expiry time is in the past", hint: "use a later time, or omit it")
   }
 }

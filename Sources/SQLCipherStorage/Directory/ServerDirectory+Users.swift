@@ -8,15 +8,15 @@ import SyncModel
   import Foundation
 #endif
 
-/// A user as `user list` shows it.
+/// The data of a user for `user list`.
 public struct ListedUser: Sendable, Equatable {
   /// The name, unique on the server.
   public let name: String
   /// The account whose records the user sees.
   public let account: String
-  /// When the user was added, ISO 8601.
+  /// The creation time of the user, ISO 8601.
   public let createdAt: String
-  /// When the last valid token was revoked; nil while one is valid.
+  /// The time when the last valid token was revoked; `nil` while a token is valid.
   public let revokedAt: String?
 }
 
@@ -26,9 +26,9 @@ extension ServerDirectory {
 
   /// Adds a user with a first token, or gives a user without a valid token a new one.
   /// - Parameters:
-  ///   - account: created if missing; nil for the user's own, or else ``defaultAccount``.
-  ///   - expires: when the token ends; nil for never.
-  /// - Returns: the account, and the token, which is kept nowhere.
+  ///   - account: created if missing; `nil` for the user's existing account, otherwise ``defaultAccount``.
+  ///   - expires: the expiry time; `nil` if the token does not expire.
+  /// - Returns: the account, and the token, which is never stored.
   /// - Throws: ``ServerError`` with `userExists` while the user has a valid token or belongs to another account, with
   ///   `badName`, with `badExpiry`.
   public func addUser(
@@ -53,7 +53,7 @@ extension ServerDirectory {
         """, as: Int.self)
       guard valid == 0 else {
         throw ServerError(
-          .userExists, "there is a user \(name) already",
+          .userExists, "the user \(name) already exists",
           remedy: .addToken(user: name))
       }
       let target = own ?? account ?? Self.defaultAccount
@@ -68,8 +68,8 @@ extension ServerDirectory {
     }
   }
 
-  /// Creates an account unless one has the name: its databases first, so that the directory never names an account
-  /// without them.
+  /// Creates an account unless its name exists. The databases come first, so that the directory never names an account
+  /// without databases.
   private func makeAccount(_ name: String, at now: Date, _ connection: WriteConnection) throws {
     guard try connection.fetchOne("SELECT 1 FROM Account WHERE name = \(name)", as: Int.self) == nil else { return }
     let account = try connection.fetchOne("SELECT lower(hex(randomblob(16)))", as: String.self) ?? ""
@@ -77,7 +77,7 @@ extension ServerDirectory {
     try connection.execute("INSERT INTO Account (name, folder, createdAt) VALUES (\(name), \(account), \(now))")
   }
 
-  /// All users, by name.
+  /// Returns all users, by name.
   public func users() throws -> [ListedUser] {
     try database.read { connection in
       try connection.fetchRows(
@@ -90,8 +90,8 @@ extension ServerDirectory {
     }.map { ListedUser(name: $0.0, account: $0.1, createdAt: $0.2, revokedAt: $0.3) }
   }
 
-  /// Ends the tokens of a user, at once.
-  /// - Returns: how many were valid.
+  /// Revokes the tokens of a user at once.
+  /// - Returns: the number of tokens that were valid.
   /// - Throws: ``ServerError`` with `noSuchUser`.
   public func revokeUser(_ name: String) throws -> Int {
     try database.write { connection in
@@ -110,7 +110,7 @@ extension ServerDirectory {
     }
     guard isPlain, (1...100).contains(name.count), name.first != " ", name.last != " " else {
       throw ServerError(
-        .badName, "a name of a \(what) has 1 to 100 characters, no control characters and no space at its ends")
+        .badName, "the name of a \(what) must have 1 to 100 characters, no control characters and no space at its ends")
     }
   }
 }

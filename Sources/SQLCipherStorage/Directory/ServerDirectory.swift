@@ -16,10 +16,10 @@ public final class ServerDirectory: Sendable {
   package let database: Database
   let folder: ServerFolder
   private let place: FileIdentity
-  /// Stays the same for the life of the data.
+  /// The UUID of the server, which stays the same for the life of the data.
   public let serverUuid: String
 
-  /// Opens the directory of a folder. It is made where the folder was set up and holds no data yet.
+  /// Opens the directory of a folder. Creates it if the folder was set up and contains no data yet.
   public init(in folder: ServerFolder) throws {
     self.folder = folder
     let lock = try folder.lockForMaking()
@@ -50,8 +50,8 @@ public final class ServerDirectory: Sendable {
 
   private static let keyName = "directory"
 
-  /// Version 0.1 created the databases of an account when it was first used. Now a missing database counts as lost,
-  /// so all missing ones are created once, before the directory gets its next version.
+  /// Creates the databases of accounts of version 0.1, which created them when an account was first used. Now a missing
+  /// database counts as lost, so all missing databases are created once, before the migration of the directory.
   private static func completeAccounts(_ database: Database, _ folder: ServerFolder) throws {
     let accounts = try database.read { connection -> [String] in
       let version = try MigrationRecord.all(in: connection).filter { $0.schema == DirectorySchema.schema.name }.count
@@ -67,7 +67,7 @@ public final class ServerDirectory: Sendable {
   /// Closes the database.
   public func close() { database.close() }
 
-  /// The holder of a token; nil when the token is unknown, revoked or expired.
+  /// Returns the holder of a token; `nil` for an unknown, revoked or expired token.
   package func member(token: String) throws -> Member? {
     try place.check()
     let hash = AccessToken.hash(of: token)
@@ -90,7 +90,7 @@ public final class ServerDirectory: Sendable {
     }
   }
 
-  /// Returns whether the token that a member showed is still valid. A request that lasts asks again and again, so that a
+  /// Returns whether the token that a member showed is still valid. A long request checks repeatedly, so that a
   /// revocation or an expiry ends it.
   package func isValid(_ member: Member) throws -> Bool {
     try place.check()
@@ -105,7 +105,7 @@ public final class ServerDirectory: Sendable {
     }
   }
 
-  /// All accounts.
+  /// Returns all accounts.
   package func accounts() throws -> [AccountName] {
     try database.read { connection in
       try connection.fetchRows("SELECT name, folder FROM Account ORDER BY accountId", as: String.self, String.self)

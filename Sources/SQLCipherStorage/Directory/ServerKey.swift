@@ -16,7 +16,7 @@ struct ServerKey: Sendable {
     }
   }
 
-  /// The key of one database: BLAKE2b of its name under the secret.
+  /// Returns the key of a database: BLAKE2b of its name under the secret.
   func databaseKey(_ name: String) throws -> any EncryptionKey {
     let bytes = Array("fieldvault-server 1 \(name)".utf8)
     // A key of BLAKE2b has at most 64 bytes, and the content of a key file may have more.

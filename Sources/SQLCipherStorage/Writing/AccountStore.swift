@@ -9,7 +9,7 @@ import SyncModel
   import Foundation
 #endif
 
-/// The database of one account: the tables of its records with all their rules, and the server's tables beside them.
+/// The database of one account: the tables of its records with all their rules, and the server's own tables.
 final class AccountStore: Sendable {
   let database: Database
   let place: FileIdentity
@@ -18,7 +18,7 @@ final class AccountStore: Sendable {
   let waiters: ChangeWaiters
   private let log: @Sendable (String) -> Void
 
-  /// Brings the tables up to date and takes in the rows that the schemas themselves make.
+  /// Migrates the tables and adopts the rows that the schemas create.
   init(_ database: Database, at place: FileIdentity, schemas: [Schema], log: @escaping @Sendable (String) -> Void)
     throws
   {
@@ -52,7 +52,7 @@ final class AccountStore: Sendable {
 
   private let jobs = Locked(JobState.idle)
 
-  /// Does the jobs of the account in transactions of their own, in the background.
+  /// Does the jobs of the account in separate transactions, in the background.
   func startJobs() {
     let isToStart = jobs.withLock { state -> Bool in
       switch state {
@@ -74,7 +74,7 @@ final class AccountStore: Sendable {
         if try await !doJob() { jobs.withLock { if $0 != .closed { $0 = $0 == .runningWithMore ? .running : .idle } } }
       } catch {
         guard isRunningJobs else { return }
-        log("the dependents of a record wait for another try: \(error)")
+        log("the dependents of a record are retried later: \(error)")
         jobs.withLock { if $0 != .closed { $0 = .idle } }
         let clock = database.configuration.environment.clock
         Task { [weak self] in
@@ -89,7 +89,7 @@ final class AccountStore: Sendable {
 
   private var isRunningJobs: Bool { jobs.withLock { $0 == .running || $0 == .runningWithMore } }
 
-  /// One transaction of the jobs. Returns whether any are left.
+  /// Runs one transaction of the jobs. Returns whether any jobs are left.
   private func doJob() async throws -> Bool {
     let (isAny, hasChanged) = try await database.write { [entities, map] connection in
       let writer = EmbeddedWriter(connection, entities, map)
@@ -104,7 +104,7 @@ final class AccountStore: Sendable {
     return isAny
   }
 
-  /// Closes the database; a transaction under way finishes first. Returns false when that took too long.
+  /// Closes the database after the open transaction finishes. Returns `false` after a timeout.
   func close() -> Bool {
     jobs.withLock { $0 = .closed }
     waiters.close()

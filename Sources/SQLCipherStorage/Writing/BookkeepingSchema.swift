@@ -1,7 +1,7 @@
 import CipherSQL
 import ServerStorage
 
-/// The server's own tables in the database of an account, beside the tables of the records themselves.
+/// The server's own tables in the database of an account, in addition to the tables of the records.
 enum BookkeepingSchema {
   static let schema = Schema(
     name: "server",
@@ -47,7 +47,7 @@ enum BookkeepingSchema {
             lastId INTEGER NOT NULL
           ) STRICT, WITHOUT ROWID;
 
-          -- What operations were answered, so that each takes effect once.
+          -- The responses to operations, so that each operation takes effect once.
           CREATE TABLE ServerAnswer (
             operationId TEXT NOT NULL PRIMARY KEY,
             answer TEXT NOT NULL,

@@ -14,11 +14,11 @@ final class ChangeWaiters: Sendable {
 
   init(clock: Clock) { self.clock = clock }
 
-  /// Grows with each change. A request reads it before it looks for changes, so that it misses none between looking
-  /// and waiting.
+  /// The number of changes so far. A request reads it before it looks for changes, so that it misses no change between
+  /// looking and waiting.
   var generation: Int { state.withLock { $0.generation } }
 
-  /// There is a change.
+  /// Wakes the waiting requests after a change.
   func signal() {
     let waiting = state.withLock { state -> [CheckedContinuation<Bool, Never>] in
       state.generation += 1

@@ -9,10 +9,10 @@ import ServerStorage
   import Foundation
 #endif
 
-/// Keeps each account in an encrypted SQLite database of its own.
+/// Stores each account in a separate encrypted SQLite database.
 ///
-/// Types, CHECKs, uniqueness and references are those of the schemas themselves. One transaction writes at a time, and the
-/// sequence is given out in it, so a number never becomes visible before a lower one.
+/// The schemas define types, CHECKs, uniqueness and references. One transaction writes at a time and assigns the
+/// sequence numbers, so a number never becomes visible before a lower one.
 public final class EmbeddedStorage: RecordStorage {
   /// The kinds of record.
   public let entities: [String: EntityDescription]
@@ -24,10 +24,10 @@ public final class EmbeddedStorage: RecordStorage {
   private let isClosed = Locked(false)
   private let log: @Sendable (String) -> Void
 
-  /// Opens the accounts of a folder and brings their tables up to date. An account that cannot be opened is
-  /// noted in the log; its requests fail, and those of all others do not.
-  /// - Parameter log: is called with each failure that no request returns. The text contains no value of a record.
-  /// - Throws: `SQLError` when a schema file fails, or was changed after it was applied.
+  /// Opens the accounts of a folder and brings their tables up to date. An account that cannot be opened is logged.
+  /// Only its requests fail.
+  /// - Parameter log: receives each failure that no request returns. The text contains no value of a record.
+  /// - Throws: `SQLError` if a schema file fails, or was changed after it was applied.
   public init(
     in folder: ServerFolder, schemas: [Schema], accounts names: [AccountName],
     log: @escaping @Sendable (String) -> Void = { _ in }
@@ -46,7 +46,7 @@ public final class EmbeddedStorage: RecordStorage {
       } catch let error as SQLError where error.code == .migration {
         throw error
       } catch {
-        log("an account cannot be opened: \(error)")
+        log("cannot open an account: \(error)")
       }
     }
   }
@@ -102,7 +102,7 @@ public final class EmbeddedStorage: RecordStorage {
     return result
   }
 
-  /// Lets some records follow a deletion or restoration of their ancestors.
+  /// Applies pending deletions or restorations of ancestors to some records.
   public func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws {
     let store = try store(account)
     guard try await store.database.read({ try EmbeddedReader($0, store.map).hasJobs() }) else { return }
@@ -122,7 +122,7 @@ public final class EmbeddedStorage: RecordStorage {
     return try await write(account) { try $0.startEpoch(at: time) }
   }
 
-  /// Commits once more.
+  /// Makes sure that no failed commit can take effect after a crash.
   public func flushFailedCommits(_ account: AccountName) async throws {
     try await store(account).database.flushFailedCommits()
   }
@@ -143,17 +143,17 @@ public final class EmbeddedStorage: RecordStorage {
     }
   }
 
-  /// Ends all waiting, for good.
+  /// Ends all waiting permanently.
   public func stopWaiting() {
     isClosed.withLock { $0 = true }
     for store in accounts.withLock({ Array($0.values) }) { store.waiters.close() }
   }
 
-  /// Closes all databases. Transactions under way finish first, so that the files can be copied or moved afterwards.
+  /// Closes all databases. Open transactions finish first, so that the files can be copied or moved afterwards.
   public func close() {
     stopWaiting()
     for store in accounts.withLock({ Array($0.values) }) where !store.close() {
-      log("the records of an account were still in use when the server closed them")
+      log("the server closed the records of an account that were still in use")
     }
   }
 }

@@ -13,7 +13,7 @@ extension EmbeddedWriter {
   /// The stored data of a record before a change.
   struct Stored {
     var project: String?
-    /// Nil for a deleted record.
+    /// The digest in the sums; `nil` for a deleted record.
     var counted: Counted?
   }
 
@@ -74,7 +74,7 @@ extension EmbeddedWriter {
 
   // MARK: After a schema file
 
-  /// The schema versions that the account has: a file may change the values of any record.
+  /// Returns the schema versions of the account. A schema file may change the values of any record.
   func appliedSchemas() throws -> String {
     try connection.fetchOne(
       """
@@ -83,7 +83,7 @@ extension EmbeddedWriter {
       """, as: String.self) ?? ""
   }
 
-  /// Computes stored digests again when a schema file was applied since, for a time.
+  /// Recomputes stored digests after a schema file was applied, within a time limit.
   /// - Returns: whether any are left.
   func refreshDigests(for schemas: String, within budget: ThreadTime) throws -> Bool {
     let state = try connection.fetchRows(
@@ -126,7 +126,7 @@ extension EmbeddedWriter {
     try count(name, from: nil, to: Counted(project: project, digest: digest))
   }
 
-  /// The record digest that `WireFormat.md` defines.
+  /// Returns the record digest that `WireFormat.md` defines.
   func digest(of record: ServerRecord) -> String {
     RecordDigest(
       record.name.entityType, record.name.entityUuid, version: record.version, createdAt: record.createdAt,

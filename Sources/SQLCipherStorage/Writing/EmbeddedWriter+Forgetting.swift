@@ -4,7 +4,7 @@ import ServerStorage
 import SyncModel
 
 extension EmbeddedWriter {
-  func forgetAnswers(before time: Int64, atMost limit: Int) throws -> Bool {
+  func forgetResponses(before time: Int64, atMost limit: Int) throws -> Bool {
     try connection.execute(
       """
       DELETE FROM ServerAnswer WHERE idempotencyKey IN (

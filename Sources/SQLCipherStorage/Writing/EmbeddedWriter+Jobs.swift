@@ -4,19 +4,19 @@ import SyncModel
 
 /// Jobs whose dependents have to follow a record: the table `ServerJob`.
 ///
-/// A visit reads one page of the dependents of one record and gives them the state that the record's own state
-/// requires. It can be repeated and interrupted at any point. If the record changes again in the meantime, it is
-/// visited again from the start.
+/// A visit reads one page of the dependents of one record and gives them the state that the record's state requires. It
+/// can be repeated and interrupted at any point. If the record changes again in the meantime, it is visited again from
+/// the start.
 extension EmbeddedWriter {
-  /// How many dependents a transaction of a request visits. The rest is left to transactions of their own.
+  /// The number of dependents that a transaction of a request visits. Separate transactions visit the rest.
   static let dependentsPerWrite = 25
-  /// How many dependents are looked up at once.
+  /// The number of dependents that one query returns.
   private static let pageSize = 50
 
   enum JobKind: String {
     /// Dependents are deleted and restored with the record.
     case cascade
-    /// Dependents belong to the project that the record belongs to.
+    /// Dependents belong to the project of the record.
     case project
   }
 
@@ -39,7 +39,7 @@ extension EmbeddedWriter {
     return try workWithinRequest()
   }
 
-  /// Notes that the dependents of a record have to follow it, from the first on.
+  /// Adds a job to visit all dependents of a record.
   func addJob(_ kind: JobKind, _ name: RecordName, at time: Int64) throws {
     let references = map.references(kind, to: name.entityType)
     guard !references.isEmpty else { return }
@@ -51,7 +51,7 @@ extension EmbeddedWriter {
       """)
   }
 
-  /// Visits as many dependents as the transaction of a request may.
+  /// Visits dependents up to the limit of a request's transaction.
   @discardableResult
   func workWithinRequest() throws -> Int {
     guard !reader.notes.isWorking else { return 0 }
@@ -65,7 +65,7 @@ extension EmbeddedWriter {
     return visited
   }
 
-  /// Visits dependents until a time is over.
+  /// Visits dependents until the time is used up.
   /// - Returns: whether any are left.
   func work(for budget: ThreadTime) throws -> Bool {
     reader.notes.isWorking = true
@@ -74,8 +74,8 @@ extension EmbeddedWriter {
     return false
   }
 
-  /// Makes the changes to a record, and to those above it, that jobs will make to them, so that it can be changed as if the jobs were
-  /// done.
+  /// Applies the pending changes of jobs to a record and its ancestors, so that the record can be changed as if the
+  /// jobs were done.
   func applyPendingCascades(to name: RecordName) throws {
     guard try reader.hasJobs() else { return }
     var graph = CascadeGraph<RecordName>()
@@ -94,7 +94,7 @@ extension EmbeddedWriter {
   }
 
   /// Visits some dependents of the record that was changed last.
-  /// - Returns: how many were looked at; nil when no job is left.
+  /// - Returns: the number of visited dependents; `nil` if no job is left.
   private func visit(atMost limit: Int, within budget: ThreadTime? = nil) throws -> Int? {
     guard let job = try newestJob() else {
       reader.notes.isAny = false
@@ -171,7 +171,7 @@ extension EmbeddedWriter {
     try addJob(.cascade, name, at: time)
   }
 
-  /// The server's time of the change that a record follows.
+  /// Returns the server's time of the change that a record follows.
   func jobTime(of parents: [RecordName]) throws -> Int64 {
     for parent in parents {
       let time = try connection.fetchOne(
@@ -191,18 +191,18 @@ extension EmbeddedWriter {
     previous.state.isDeleted = false
     let deletedAt = try changeTime(parents, isDeleted: true)
     let state = previous.state.applying(RecordPatch(isDeleted: true, updatedAt: deletedAt))
-    _ = try store(NewVersion(name: name, previous: previous, state: state, createdAt: dependent.createdAt), at: time)
+    _ = try store(name, over: previous, state, createdAt: dependent.createdAt, at: time)
     try note(deletionOf: name, with: root, isCascaded: true)
   }
 
-  /// - Returns: false when a rule of the data keeps it from coming back.
+  /// - Returns: `false` if a rule of the data prevents the restoration.
   private func restore(_ name: RecordName, under parents: [RecordName], at time: Int64) throws -> Bool {
     guard let record = try reader.record(name) else { return false }
     let restoredAt = try changeTime(parents, isDeleted: false)
     let state = record.state.applying(RecordPatch(isDeleted: false, updatedAt: restoredAt))
     do {
       try attempt {
-        _ = try store(NewVersion(name: name, previous: record, state: state, createdAt: record.createdAt), at: time)
+        _ = try store(name, over: record, state, createdAt: record.createdAt, at: time)
       }
       return true
     } catch is StorageRefusal {
@@ -210,7 +210,7 @@ extension EmbeddedWriter {
     }
   }
 
-  /// When the deletion or restoration that a record follows was made.
+  /// Returns the time of the deletion or restoration that a record follows.
   func changeTime(_ parents: [RecordName], isDeleted: Bool) throws -> Int64 {
     var latest: Int64 = 0
     for parent in parents {
@@ -233,8 +233,8 @@ extension EmbeddedWriter {
     try note(deletionOf: record.name, with: nil, isCascaded: false)
   }
 
-  /// A dependent of a record that belongs to another project now. It gets a new number, so that devices which have only that project
-  /// pull it.
+  /// Moves a dependent of a record that now belongs to another project. The dependent gets a new number, so that
+  /// devices with only that project pull it.
   private func moveIfNeeded(_ name: RecordName, at time: Int64) throws {
     guard let record = try reader.record(name), try project(of: record) != stored(name)?.project else { return }
     try note(record.moved(to: try nextSequence(), startVersions: startVersions(after: record)), at: time)

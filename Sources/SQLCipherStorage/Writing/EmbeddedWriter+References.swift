@@ -4,8 +4,8 @@ import SyncModel
 
 /// The effects of a deletion on records that reference a deleted record and stay.
 extension EmbeddedWriter {
-  /// How many dependents a deletion looks at for one that refuses it. Below a larger deletion a reference that refuses it is not found,
-  /// because the transaction has to be short.
+  /// The number of dependents in which a deletion searches for a reference that refuses it. The limit keeps the
+  /// transaction short; a larger deletion can miss such a reference.
   private static let mostObstacles = 1_000
 
   /// Checks that no remaining record references a deleted or cascaded record by a key that refuses this.
@@ -46,7 +46,7 @@ extension EmbeddedWriter {
     return reference.action.effect(goes: false, default: try defaults(of: reference).kind)
   }
 
-  /// Whether a record is deleted once all jobs are done.
+  /// Returns whether a record is deleted after all jobs.
   private func willBeDeleted(_ name: RecordName) throws -> Bool {
     var graph = CascadeGraph<RecordName>()
     try reader.load(name, into: &graph)
@@ -79,7 +79,7 @@ extension EmbeddedWriter {
     return (.liveRecord, fields)
   }
 
-  /// Empties the reference of a record that stays, or gives it the default.
+  /// Sets the reference of a remaining record to NULL or to its default.
   func detach(_ name: RecordName, from parent: RecordName, _ reference: EntityMap.Dependent) throws {
     guard let dependent = try reader.record(name), !dependent.state.isDeleted else { return }
     var fields = SyncObject()
@@ -95,7 +95,7 @@ extension EmbeddedWriter {
     do {
       try attempt {
         _ = try store(
-          NewVersion(name: name, previous: dependent, state: state, createdAt: dependent.createdAt), at: time)
+          name, over: dependent, state, createdAt: dependent.createdAt, at: time)
       }
     } catch let refusal as StorageRefusal {
       // A request that deletes the record is refused. After its transaction the reference stays unchanged.

@@ -3,8 +3,8 @@ import RecordStore
 import ServerStorage
 import SyncModel
 
-/// UNIQUE values of deleted records. A deleted record keeps its values, so that it can be restored with them. Other
-/// records may take them: then the row of the deleted record releases the value.
+/// UNIQUE values of deleted records. A deleted record keeps its values, so that it can be restored with them. If
+/// another record takes a value, the row of the deleted record releases it.
 extension EmbeddedWriter {
   /// Releases the UNIQUE values of deleted records that a version takes.
   /// - Returns: a record that has one of the values and keeps it; `nil` if all are free.
@@ -45,7 +45,7 @@ extension EmbeddedWriter {
     } ?? false
   }
 
-  /// Writes the values that a deleted record keeps beside its row.
+  /// Stores the released values of a deleted record.
   func note(_ released: SyncObject, of name: RecordName) throws {
     let text = released.isEmpty ? nil : SyncValue.object(released).json
     try connection.execute(

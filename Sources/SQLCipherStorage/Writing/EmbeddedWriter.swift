@@ -4,7 +4,7 @@ import SchemaModel
 import ServerStorage
 import SyncModel
 
-/// An account's database while it is changed.
+/// Changes an account's database within one transaction.
 struct EmbeddedWriter: RecordWriting {
   let reader: EmbeddedReader
   let connection: WriteConnection
@@ -24,7 +24,7 @@ struct EmbeddedWriter: RecordWriting {
   var horizon: Int64 { get throws { try reader.horizon } }
   var largestStoredTime: Int64? { get throws { try reader.largestStoredTime } }
 
-  /// The record as if all jobs were done.
+  /// Returns a record as if all jobs were done.
   func record(_ name: RecordName) throws -> ServerRecord? {
     try applyPendingCascades(to: name)
     return try reader.record(name)
@@ -60,7 +60,7 @@ struct EmbeddedWriter: RecordWriting {
 
   func attempt<Result>(_ body: () throws -> Result) throws -> Result { try connection.savepoint(body) }
 
-  func answer(to idempotencyKey: String) throws -> StoredResponse? {
+  func storedResponse(for idempotencyKey: String) throws -> StoredResponse? {
     try connection.withStatement("SELECT answer, digest FROM ServerAnswer WHERE idempotencyKey = ?") { statement in
       try statement.bind(idempotencyKey, at: 1)
       guard try statement.step() else { return nil }
@@ -68,12 +68,12 @@ struct EmbeddedWriter: RecordWriting {
     }
   }
 
-  func keep(answer: String, to operation: OperationContent, at time: Int64) throws {
+  func keep(response: String, to operation: OperationContent, at time: Int64) throws {
     try connection.withStatement(
       "INSERT INTO ServerAnswer (idempotencyKey, answer, digest, storedAt) VALUES (?, ?, ?, ?)"
     ) { statement in
       try statement.bind(operation.key, at: 1)
-      try statement.bind(answer, at: 2)
+      try statement.bind(response, at: 2)
       try statement.bind(operation.digest, at: 3)
       try statement.bind(time, at: 4)
       try statement.run()
@@ -114,50 +114,55 @@ struct EmbeddedWriter: RecordWriting {
     return try epochs.current
   }
 
-  func store(_ new: NewVersion, at time: Int64) throws -> ServerRecord {
-    guard let table = map.tables[new.name.entityType] else {
-      throw StorageRefusal.invalid(field: "entityType", message: "there is no such kind of record")
+  func store(
+    _ name: RecordName, over previous: ServerRecord?, _ state: RecordState, createdAt: Int64, computing: [String],
+    serviceFields: Set<String>?, at time: Int64
+  ) throws -> ServerRecord {
+    guard let table = map.tables[name.entityType] else {
+      throw StorageRefusal.invalid(field: "entityType", message: "unknown entity")
     }
-    var state = new.state
-    state.syncVersion = (new.previous?.version ?? 0) + 1
-    let serverId = try new.previous?.serverId ?? nextServerId(new.name.entityType)
+    var state = state
+    state.syncVersion = (previous?.version ?? 0) + 1
+    let serverId = try previous?.serverId ?? nextServerId(name.entityType)
     // While the record is deleted, values that it has given up stay out of its row. A restored record takes them back, which fails
     // when another record has one.
-    let before = new.previous?.released ?? [:]
+    let before = previous?.released ?? [:]
     let released = state.isDeleted ? before.filter { state.fields[$0.name] == $0.value } : [:]
-    try write(new, state, leavingOut: released, serverId, table, at: time)
-    guard let row = try table.find(new.name.entityUuid, in: connection) else {
-      throw ServerError(.system, "a row of \(new.name.entityType) is not there after it was written")
+    let bookkeeping = RecordTable.Bookkeeping(
+      serverId: .integer(serverId), createdAt: previous == nil ? createdAt : nil, lastSyncedAt: time)
+    try refusing(name, state, table) {
+      try writeRow(name, state, bookkeeping, isNew: previous == nil, leavingOut: released, computing, table)
     }
-    if released != before { try note(released, of: new.name) }
+    guard let row = try table.find(name.entityUuid, in: connection) else {
+      throw ServerError(.system, "a row of \(name.entityType) is missing after it was written")
+    }
+    if released != before { try note(released, of: name) }
     state.fields = row.state.fields.overlaid(with: released)
     var record = ServerRecord(
-      name: new.name, serverId: serverId, sequence: try nextSequence(), createdAt: row.createdAt, state: state,
-      fieldVersions: Self.fieldVersions(from: new.previous, to: state), firstVersion: new.previous?.firstVersion ?? 1,
-      startVersions: try startVersions(after: new.previous),
-      deletedWith: state.isDeleted ? new.previous?.deletedWith : nil,
-      serviceFields: new.serviceFields ?? new.previous?.serviceFields ?? [])
+      name: name, serverId: serverId, sequence: try nextSequence(), createdAt: row.createdAt, state: state,
+      fieldVersions: Self.fieldVersions(from: previous, to: state), firstVersion: previous?.firstVersion ?? 1,
+      startVersions: try startVersions(after: previous), deletedWith: state.isDeleted ? previous?.deletedWith : nil,
+      serviceFields: serviceFields ?? previous?.serviceFields ?? [])
     record.released = released
     try note(record, at: time)
     return record
   }
 
-  private func write(
-    _ new: NewVersion, _ state: RecordState, leavingOut released: SyncObject, _ serverId: Int64, _ table: RecordTable,
-    at time: Int64
-  ) throws {
+  /// Performs a write again after deleted records have released the UNIQUE values that it needs.
+  /// - Throws: ``StorageRefusal`` for a rule of the data.
+  private func refusing(_ name: RecordName, _ state: RecordState, _ table: RecordTable, _ write: () throws -> Void)
+    throws
+  {
     do {
       do {
-        try writeRow(new, state, leavingOut: released, serverId, table, at: time)
+        try write()
       } catch let error as SQLError where error.isOfUniqueness {
-        guard let holder = try freeUniqueValues(for: new.name, state, table) else {
-          return try writeRow(new, state, leavingOut: released, serverId, table, at: time)
-        }
+        guard let holder = try freeUniqueValues(for: name, state, table) else { return try write() }
         throw refusal(error, table, holder: holder)
       }
     } catch let error as MissingReferences {
       throw StorageRefusal.invalid(
-        field: error.references.first?.column, message: "refers to a record that is not there")
+        field: error.references.first?.column, message: "refers to a missing record")
     } catch let error as VaultError where error.code == .badValue {
       throw StorageRefusal.invalid(field: error.name, message: error.message)
     } catch let error as SQLError where error.code == .constraint {
@@ -166,19 +171,17 @@ struct EmbeddedWriter: RecordWriting {
   }
 
   private func writeRow(
-    _ new: NewVersion, _ state: RecordState, leavingOut released: SyncObject, _ serverId: Int64, _ table: RecordTable,
-    at time: Int64
+    _ name: RecordName, _ state: RecordState, _ bookkeeping: RecordTable.Bookkeeping, isNew: Bool,
+    leavingOut released: SyncObject, _ computing: [String], _ table: RecordTable
   ) throws {
-    let bookkeeping = RecordTable.Bookkeeping(
-      serverId: .integer(serverId), createdAt: new.previous == nil ? new.createdAt : nil, lastSyncedAt: time)
-    guard new.previous != nil, let row = try table.find(new.name.entityUuid, in: connection) else {
-      let key = try table.insert(new.name.entityUuid, state, bookkeeping, references: references, in: connection)
+    guard !isNew, let row = try table.find(name.entityUuid, in: connection) else {
+      let key = try table.insert(name.entityUuid, state, bookkeeping, references: references, in: connection)
       return try table.compute(table.alwaysComputed, ofKey: key, in: connection)
     }
     var state = state
     for member in released.members { state.fields[member.name] = row.state.fields[member.name] }
     try table.update(row.key, from: row.state, to: state, bookkeeping, references: references, in: connection)
-    try table.compute(new.computing.filter { !table.alwaysComputed.contains($0) }, ofKey: row.key, in: connection)
+    try table.compute(computing.filter { !table.alwaysComputed.contains($0) }, ofKey: row.key, in: connection)
     try table.compute(table.alwaysComputed, ofKey: row.key, in: connection)
   }
 
@@ -216,5 +219,116 @@ struct EmbeddedWriter: RecordWriting {
     try connection.withStatement("UPDATE ServerState SET lastSequence = lastSequence + 1 RETURNING lastSequence") {
       statement in try statement.step() ? try statement.row.decode(at: 0) : 0
     }
+  }
+}
+
+extension EmbeddedWriter {
+  /// Writes the server's data about a record in addition to its row.
+  func note(_ record: ServerRecord, at time: Int64) throws {
+    let project = try project(of: record)
+    let before = try stored(record.name)
+    let digest = digest(of: record)
+    try connection.withStatement(
+      """
+      INSERT INTO ServerRecord (sequence, entityType, entityUuid, serverId, firstVersion, isDeleted, editTimes,
+        fieldVersions, project, digest, storedAt, startVersions, serviceFields)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (entityType, entityUuid) DO UPDATE SET
+        sequence = excluded.sequence, isDeleted = excluded.isDeleted, editTimes = excluded.editTimes,
+        fieldVersions = excluded.fieldVersions, project = excluded.project, digest = excluded.digest,
+        storedAt = excluded.storedAt, startVersions = excluded.startVersions, serviceFields = excluded.serviceFields,
+        wentAlong = wentAlong AND excluded.isDeleted,
+        rootType = CASE WHEN excluded.isDeleted THEN rootType END, rootUuid = CASE WHEN excluded.isDeleted THEN rootUuid END
+      """
+    ) { statement in
+      try statement.bind(record.sequence, at: 1)
+      try statement.bind(record.name.entityType, at: 2)
+      try statement.bind(record.name.entityUuid, at: 3)
+      try statement.bind(record.serverId, at: 4)
+      try statement.bind(record.firstVersion, at: 5)
+      try statement.bind(record.state.isDeleted, at: 6)
+      try statement.bind(EmbeddedReader.text(record.state.editTimes), at: 7)
+      try statement.bind(EmbeddedReader.text(record.fieldVersions), at: 8)
+      try statement.bind(project, at: 9)
+      try statement.bind(digest, at: 10)
+      try statement.bind(time, at: 11)
+      try statement.bind(EmbeddedReader.text(record.startVersions), at: 12)
+      try statement.bind(EmbeddedReader.text(record.serviceFields), at: 13)
+      try statement.run()
+    }
+    try count(
+      record.name, from: before?.counted,
+      to: record.state.isDeleted ? nil : Counted(project: project, digest: digest))
+    if let before, before.project != project {
+      // The dependents of a record that moved to another project move with it.
+      try addJob(.project, record.name, at: time)
+      try workWithinRequest()
+    }
+  }
+
+  /// Returns the project of a record, by the first of its references that leads to a project.
+  func project(of record: ServerRecord) throws -> String? {
+    if record.name.entityType == ProjectPaths.projectType { return record.name.entityUuid }
+    for way in map.ways[record.name.entityType] ?? [] {
+      guard case .text(let uuid)? = record.state.fields[way.column] else { continue }
+      let found = try connection.withStatement(
+        "SELECT project FROM ServerRecord WHERE entityType = ? AND entityUuid = ?"
+      ) { statement -> String? in
+        try statement.bind(way.parent, at: 1)
+        try statement.bind(uuid, at: 2)
+        return try statement.step() ? try statement.row.decode(at: 0) : nil
+      }
+      if let found { return found }
+    }
+    return nil
+  }
+
+  /// Returns the start versions of a record that is about to change; `nil` for a new record.
+  func startVersions(after previous: ServerRecord?) throws -> [Int: Int64] {
+    let (number, start) =
+      try connection.withStatement("SELECT number, startSequence FROM ServerEpoch ORDER BY number DESC LIMIT 1") {
+        statement -> (Int, Int64) in
+        guard try statement.step() else { return (0, 0) }
+        return (try statement.row.decode(at: 0), try statement.row.decode(at: 1))
+      }
+    var versions = previous?.startVersions ?? [:]
+    if number > 0, (previous?.sequence ?? 0) <= start { versions[number] = previous?.version ?? 0 }
+    return versions
+  }
+
+  /// Adopts rows that the schemas create, such as reference data, as records that have not changed since before the
+  /// first version. Every device has them.
+  func adoptRows(at time: Int64) throws {
+    for (type, table) in map.tables.sorted(by: { $0.key < $1.key }) {
+      let uuids = try connection.fetch(
+        """
+        SELECT uuid FROM \(identifier: table.entity.table.name)
+        WHERE uuid NOT IN (SELECT entityUuid FROM ServerRecord WHERE entityType = \(type)) ORDER BY uuid
+        """, as: String.self)
+      for uuid in uuids { try adopt(RecordName(type, uuid), table, at: time) }
+    }
+  }
+
+  private func adopt(_ name: RecordName, _ table: RecordTable, at time: Int64) throws {
+    guard let row = try table.find(name.entityUuid, in: connection) else { return }
+    var state = row.state
+    state.syncVersion = 1
+    let serverId = try nextServerId(name.entityType)
+    try table.update(
+      row.key, from: row.state, to: state, RecordTable.Bookkeeping(serverId: .integer(serverId), lastSyncedAt: time),
+      references: ReferenceCache(), in: connection)
+    try note(
+      ServerRecord(
+        name: name, serverId: serverId, sequence: try nextSequence(), createdAt: row.createdAt, state: state,
+        fieldVersions: [:], firstVersion: 0, startVersions: startVersions(after: nil)), at: time)
+  }
+}
+
+extension ServerRecord {
+  func moved(to sequence: Int64, startVersions: [Int: Int64]) -> ServerRecord {
+    ServerRecord(
+      name: name, serverId: serverId, sequence: sequence, createdAt: createdAt, state: state,
+      fieldVersions: fieldVersions, firstVersion: firstVersion, startVersions: startVersions,
+      deletedWith: deletedWith, serviceFields: serviceFields)
   }
 }

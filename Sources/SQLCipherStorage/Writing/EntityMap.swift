@@ -4,7 +4,7 @@ import SchemaModel
 import ServerStorage
 import SyncModel
 
-/// The synced entities of an account's database, and how records hang together.
+/// The synced entities of an account's database, and their references.
 struct EntityMap: Sendable {
   let tables: [String: RecordTable]
   /// For each entity that belongs to a project, the references that lead to the project, in the order of its columns.
@@ -12,16 +12,16 @@ struct EntityMap: Sendable {
   /// For each entity, the foreign keys that reference it.
   let dependents: [String: [Dependent]]
 
-  /// A foreign key by which records reference those of another kind.
+  /// A foreign key by which records reference records of another entity.
   struct Dependent: Sendable {
     let entityType: String
     let targetType: String
     let action: ReferenceAction
-    /// The shared columns that reference, and those that they reference.
+    /// The referencing shared columns and the referenced columns.
     let columns: [String]
     let targets: [String]
-    /// A SELECT of a page of dependents, in the order of their rows, by the uuid of the record, the row before the page and the size
-    /// of the page.
+    /// A SELECT of a page of dependents, in the order of their rows, by the uuid of the record, the row before the page
+    /// and the size of the page.
     let page: String
     /// A SELECT for the values of the columns under SET DEFAULT: the shared values, whether one is NULL, and the UUID
     /// of the record that they reference.
@@ -136,7 +136,7 @@ struct EntityMap: Sendable {
         type: table.entity.type, schemaName: table.entity.sync?.schemaName ?? "", rules: table.rules,
         references: references, hasUserEdits: table.keepsUserEdits, digestColumns: table.digestColumns
       ) { field, value in
-        guard let column = columns[field] else { return "is no field of this kind of record" }
+        guard let column = columns[field] else { return "is not a field of this entity" }
         do throws(FieldProblem) {
           _ = try column.argument(value)
           return nil

@@ -6,11 +6,11 @@
   import Darwin
 #endif
 
-/// CPU time that the current thread may use, counted from when the value was made.
+/// A limit of CPU time for the current thread, counted from the creation of the value.
 struct ThreadTime {
   private let end: Int64
 
-  /// A write transaction of a job ends when this is used up, so that with its commit it stays below 50 ms.
+  /// The CPU time of a write transaction of a job, in nanoseconds. With its commit, the transaction stays below 50 ms.
   static let ofJob: Int64 = 20_000_000
 
   init(nanoseconds: Int64) { end = Self.used + nanoseconds }

@@ -1,4 +1,4 @@
-/// The requests that the server answers when it has changes: a value that takes events and returns effects.
+/// The long polls, which the server holds open until it has changes: a value that receives events and returns effects.
 struct LongPolling: Equatable, Sendable {
   /// The seconds for which the server may keep a request open.
   static let seconds = 50
@@ -30,7 +30,7 @@ struct LongPolling: Equatable, Sendable {
     var cursor: String?
     /// Whether network and settings allow a request.
     var mayAsk: Bool
-    /// Whether a round is under way.
+    /// Whether a round is running.
     var isInRound: Bool
   }
 
@@ -49,7 +49,7 @@ struct LongPolling: Equatable, Sendable {
   }
 
   private enum State: Equatable {
-    /// No request is outstanding.
+    /// The state without an outstanding request.
     case idle
     case asking(cursor: String)
     /// The server reported changes after the cursor.

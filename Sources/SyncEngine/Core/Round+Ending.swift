@@ -42,8 +42,8 @@ extension Round {
     then(releases + [.ending(.endRun), .ending(.close)])
   }
 
-  /// How many files that the server lacked are requested again early: many in a round that a user requested, some in a round
-  /// that pulled records, because the device that has them may have sent the files.
+  /// The number of files missing on the server that are requested again early: many in a round that a user requested,
+  /// some in a round that pulled records, because the device that has them may have sent the files.
   private var absentFiles: Int {
     guard report.outcome == .done, deviceFailure == nil else { return 0 }
     return cause.isByUser ? 1000 : report.pulled > 0 ? 25 : 0

@@ -129,8 +129,8 @@ extension RemoteFailure {
     RemoteFailure(
       .refused,
       message:
-        "a comparison with the server would delete \(held.deletions) of the \(held.records) records of this device; "
-        + "all of them are kept",
-      hint: "look whether the server has lost data before you accept the deletions")
+        "a comparison with the server would delete \(held.deletions) of the \(held.records) records on this device; "
+        + "no record was deleted",
+      hint: "check whether the server has lost data before you accept the deletions")
   }
 }

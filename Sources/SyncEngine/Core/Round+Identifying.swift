@@ -41,8 +41,8 @@ extension Round {
       then([.identifying(.identify(info, facts))] + projects + [.identifying(.end)])
     case (.identify, .stored(.identity(let identity))):
       if let problem = identity.problem {
-        let answer = problem.isSchema ? ResponseClass.schemaTooOld : .pauseCredentials
-        return fail(RemoteFailure(answer, message: problem.message, remedy: problem.remedy))
+        let responseClass = problem.isSchema ? ResponseClass.schemaTooOld : .pauseCredentials
+        return fail(RemoteFailure(responseClass, message: problem.message, remedy: problem.remedy))
       }
       report.left += identity.left.removed
       identifying.identity = identity
@@ -90,14 +90,15 @@ extension RemoteFailure {
     self.init(
       .otherProtocol,
       message:
-        "the server speaks version \(info.protocolVersion) of the sync protocol, and this program version \(WireProtocol.version)",
-      hint: "update the older of the two; nothing is lost meanwhile")
+        "the server uses version \(info.protocolVersion) of the sync protocol, "
+        + "this program version \(WireProtocol.version)",
+      hint: "update the older of the two; no data is lost")
   }
 
   fileprivate static func tooManyProjects(_ count: Int) -> RemoteFailure {
     RemoteFailure(
       .refused,
-      message: "\(count) projects are active, and a device follows \(ChangesPage.greatestProjectCount) at most",
+      message: "\(count) projects are active, but a device can follow at most \(ChangesPage.greatestProjectCount)",
       remedy: .followFewerProjects)
   }
 }

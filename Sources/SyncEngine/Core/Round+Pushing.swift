@@ -11,12 +11,12 @@ struct Pushing: Sendable {
   var sent: PushRequest?
   /// Selects the batch after the one in flight.
   var next: BatchSelection?
-  var response: (answer: PushResponse, facts: RequestFacts)?
+  var response: (push: PushResponse, facts: RequestFacts)?
   var failure: RemoteFailure?
   var prefetched: PreparedBatch?
   /// The next request, which may be empty, when it is known.
   var chosen: BatchChoice?
-  /// How often a response of this round queued a record again without a user's edit, by UUID.
+  /// The number of times a response of this round queued a record again without an edit by a user, by UUID.
   var repeats: [String: Int] = [:]
   /// The entity of a record that was queued again too often.
   var repeatingType: String?
@@ -36,11 +36,11 @@ extension Round {
       guard capabilities.knowsOperations, let next = pushing.next else { return .ask(.push(request)) }
       return .askAndRun(.push(request), .prefetchBatch(next))
     case .acknowledge:
-      guard let request = pushing.sent, let (answer, facts) = pushing.response else { return .decide }
+      guard let request = pushing.sent, let (response, facts) = pushing.response else { return .decide }
       return .run(
         .acknowledge(
           Acknowledgement(
-            request: request, response: answer, facts: facts, jitters: answer.results.map { _ in jitter() },
+            request: request, response: response, facts: facts, jitters: response.results.map { _ in jitter() },
             restoresDependents: capabilities.restores, next: pushing.next, prefetched: pushing.prefetched)))
     case .reject(let operation, let problem): return .run(.reject(operation, problem, jitter: jitter()))
     case .release(let operations, let wasSent): return .run(.release(operations, wasSent: wasSent))
@@ -53,10 +53,10 @@ extension Round {
     switch (task, result) {
     case (.choose, .decided): chooseWithoutStore()
     case (.choose, .stored(.choice(let choice))): take(choice)
-    case (.send, .responded(.pushed(let answer), let facts)): pushing.response = (answer, facts)
+    case (.send, .responded(.pushed(let response), let facts)): pushing.response = (response, facts)
     case (.send, .responded):
       // The prefetch may be outstanding, so its batch is released with the failure.
-      pushing.failure = RemoteFailure(.notTheServer(detail: "it answers what was not asked"))
+      pushing.failure = RemoteFailure(.notTheServer(detail: "its response does not fit the request"))
     case (.send, .stored(.prefetched(let batch))): pushing.prefetched = batch
     case (.settle, .decided): settle()
     case (.acknowledge, .stored(.acknowledged(let counts, let sawOthers, let next))):
@@ -108,9 +108,9 @@ extension Round {
   private mutating func settle() {
     if let failure = pushing.failure { return failPush(failure) }
     guard let sent = pushing.sent, let response = pushing.response else { return failUnexpectedly() }
-    guard response.answer.results.map(\.operationId) == sent.operations.map(\.operationId) else {
+    guard response.push.results.map(\.operationId) == sent.operations.map(\.operationId) else {
       return failPush(
-        RemoteFailure(.notTheServer(detail: "its results are not those of the operations that were sent")))
+        RemoteFailure(.notTheServer(detail: "its results do not match the operations that were sent")))
     }
     then([.pushing(.acknowledge)])
   }
@@ -132,7 +132,7 @@ extension Round {
     endStep(.pushed(sent: sent, sawOthers: sawOthers))
   }
 
-  /// Applies a failed request: the outbox takes back the operations, and a request of one operation may count as an
+  /// Applies a failed request: the operations return to the outbox, and a request with one operation may count as an
   /// attempt.
   mutating func failPush(_ failure: RemoteFailure) {
     let batch = pushing.sent?.operations ?? []
@@ -142,14 +142,14 @@ extension Round {
     let releases = releasePrefetched() + [charge(batch, failure)]
     (pushing.sent, pushing.prefetched) = (nil, nil)
     then(
-      releases + (failure.answer == .deviceCopied ? [.pushing(.drawDevice)] : [])
-        + [.pushing(.end(.failed(failure.answer, operations: batch.count)))])
+      releases + (failure.responseClass == .deviceCopied ? [.pushing(.drawDevice)] : [])
+        + [.pushing(.end(.failed(failure.responseClass, operations: batch.count)))])
   }
 
-  /// Only a response to a single operation counts as an attempt. A request with several operations counts none.
+  /// Applies a failed request. Only a request with a single operation counts as an attempt.
   private func charge(_ batch: [PushOperation], _ failure: RemoteFailure) -> RoundTask {
     let status: Int? =
-      switch failure.answer {
+      switch failure.responseClass {
       case .attempt: 500
       case .tooLarge: 413
       // The status is about the request. A missing record is reported for an operation.
@@ -200,7 +200,7 @@ extension RoundStep {
 extension RemoteFailure {
   fileprivate static func repeating(_ type: String, times: Int) -> RemoteFailure {
     RemoteFailure(
-      .unreachable, message: "a record of \(type) was sent \(times) times and changed by the server each time",
-      hint: "nothing is lost; the next round tries it again. The server's rules and those of this vault may differ")
+      .unreachable, message: "a record of \(type) was sent \(times) times, and the server changed it each time",
+      hint: "no data is lost; the next round retries. The rules of the server and of this vault may differ")
   }
 }

@@ -15,7 +15,7 @@ package struct Round: Sendable {
   package internal(set) var report = SyncReport()
   /// The versions of the server, for a round that only fetches records.
   package internal(set) var fetched: FetchedRecords?
-  /// When the next operation becomes due that waits for its time. Known when the round has ended.
+  /// The time when the next delayed operation becomes due. Set when the round has ended.
   package internal(set) var nextDue: Int64?
   /// Whether the round has ended.
   package private(set) var isEnded = false
@@ -223,9 +223,9 @@ package struct Round: Sendable {
     if pushing.sent != nil { return failPush(failure) }
     report.failure = failure
     tasks = []
-    if failure.answer == .cursorUnknown { pulling.hasLostCursor = true }
+    if failure.responseClass == .cursorUnknown { pulling.hasLostCursor = true }
     guard plan != nil else { return end() }
-    endStep(.failed(failure.answer, operations: 0))
+    endStep(.failed(failure.responseClass, operations: 0))
   }
 
   private mutating func cancel() {

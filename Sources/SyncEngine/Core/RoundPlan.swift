@@ -7,19 +7,19 @@ import SyncModel
 /// of the push. After a failed request the round ends, waits, or sends smaller requests. The class of the response
 /// decides. Only a response to an operation itself counts as an attempt.
 public struct RoundPlan: Equatable, Sendable {
-  /// A page has at most this many records.
+  /// The maximum number of records in a page.
   public static let pageLimit = ChangesPage.usualLimit
-  /// A batch has at most this many operations.
+  /// The maximum number of operations in a batch.
   public static let batchLimit = PushRequest.greatestCount
   /// Every fourth batch is chosen by age alone. An operation with n older ones is sent with the 4 (n / 25 + 1)th
   /// batch at the latest, independent of operations of a higher priority.
   public static let batchesUntilAge = 4
-  /// A round waits at most this often for a server that has too much to do.
+  /// The maximum number of times that a round waits for a busy server.
   public static let longestWaits = 5
-  /// Seconds. A longer wait ends the round, and the schedule starts another one later.
+  /// The maximum wait in seconds. A longer wait ends the round, and the schedule starts another one later.
   public static let longestWait = 30
 
-  /// A round compares at most this often because the server's data began a new epoch.
+  /// The maximum number of comparisons in a round that are caused by a new epoch of the server.
   static let mostEpochs = 3
 
   /// The purposes of this round.
@@ -30,7 +30,7 @@ public struct RoundPlan: Equatable, Sendable {
   private var pageLimit = Self.pageLimit
   private var batchLimit: Int
   private let compares: Bool
-  /// Operations that are sent one by one, because a request of several failed as a whole.
+  /// Operations that are sent one by one, because a request with several operations failed.
   private var singles = 0
   private var batches = 0
   private var waits = 0
@@ -70,7 +70,7 @@ public struct RoundPlan: Equatable, Sendable {
       singles = max(0, singles - sent)
       step = nextBatch
     case .waited: step = afterWait
-    case .failed(let answer, let operations): fail(answer, operations)
+    case .failed(let responseClass, let operations): fail(responseClass, operations)
     }
   }
 
@@ -84,8 +84,8 @@ public struct RoundPlan: Equatable, Sendable {
     return .pull(limit: pageLimit)
   }
 
-  private mutating func fail(_ answer: ResponseClass, _ operations: Int) {
-    switch (answer, step) {
+  private mutating func fail(_ responseClass: ResponseClass, _ operations: Int) {
+    switch (responseClass, step) {
     case (.ok, _): break
     case (.cancelled, _): step = .finish(.cancelled)
     case (.unreachable, _): step = .finish(.offline)

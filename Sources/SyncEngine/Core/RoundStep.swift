@@ -22,7 +22,7 @@ public enum RoundStep: Equatable, Sendable {
   /// The step in words, for a trace.
   var name: String {
     switch self {
-    case .identify: "asking who answers"
+    case .identify: "identifying the server"
     case .reconcile: "comparing all records"
     case .pull: "fetching a page"
     case .fetchParents: "fetching records that others refer to"
@@ -33,10 +33,10 @@ public enum RoundStep: Equatable, Sendable {
   }
 }
 
-/// How a round ended.
+/// The outcome of a round.
 public enum RoundOutcome: String, Equatable, Sendable {
   case done
-  /// No connection, or a server that could not respond. No attempt is counted.
+  /// The connection failed or the server could not respond. No attempt is counted.
   case offline
   /// The server wants other credentials or lacks the schema, or a comparison would delete many records: the outbox pauses
   /// until a user has decided.
@@ -60,7 +60,7 @@ public enum StepResult: Equatable, Sendable {
   /// that this device lacks.
   case pushed(sent: Int, sawOthers: Bool)
   case waited
-  /// A request failed that carried so many operations.
+  /// A request with this number of operations failed.
   case failed(ResponseClass, operations: Int)
 }
 
@@ -73,7 +73,7 @@ public struct RoundRequest: Equatable, Sendable {
   /// Whether all records are compared.
   public var isFull: Bool
 
-  /// By default both directions, without comparing.
+  /// Creates a request. By default it covers both directions, without a comparison.
   public init(pulls: Bool = true, pushes: Bool = true, isFull: Bool = false) {
     (self.pulls, self.pushes, self.isFull) = (pulls, pushes, isFull)
   }

@@ -19,7 +19,7 @@ enum RoundTask: Equatable, Sendable {
     case run(StoreCommand)
     /// Both at once. Each result finishes the task.
     case askAndRun(RemoteRequest, StoreCommand)
-    /// No effect.
+    /// The task has no effect.
     case decide
   }
 

@@ -1,6 +1,6 @@
-/// When the rounds of a running worker begin: a value that takes events and returns effects.
+/// The schedule of the rounds of a running worker: a value that receives events and returns effects.
 ///
-/// A worker reports one event at a time, and none while a round is under way. Times are milliseconds since 1970.
+/// A worker reports one event at a time, and no events during a round. Times are milliseconds since 1970.
 package struct Schedule: Equatable, Sendable {
   /// A round at least this often: 15 minutes.
   package static let interval: Int64 = 15 * 60_000
@@ -47,7 +47,7 @@ package struct Schedule: Equatable, Sendable {
   package enum Effect: Equatable, Sendable {
     /// Perform a round.
     case begin(Cause, RoundRequest)
-    /// Wait for an event, at most until a time; `nil` if only an event can bring the next round.
+    /// Waits for an event, at most until a time; `nil` if only an event can bring the next round.
     case wait(until: Int64?)
     /// Report progress.
     case tell(SyncEvent)
@@ -61,7 +61,7 @@ package struct Schedule: Equatable, Sendable {
   private var nextDue: Int64?
   private var failures = 0
   private var notBefore: Int64 = 0
-  /// Whether the outbox pauses until there are new credentials or settings.
+  /// Whether the outbox pauses until credentials or settings change.
   private var isPaused = false
   private var waitsForUnmetered = false
 
@@ -117,7 +117,7 @@ package struct Schedule: Equatable, Sendable {
     note(cause)
   }
 
-  /// Ends pause and backoff, because their reason is gone.
+  /// Ends pause and backoff, because their reason no longer exists.
   private mutating func goOn(_ cause: Cause) {
     notBefore = 0
     isPaused = false
@@ -182,12 +182,13 @@ package struct Schedule: Equatable, Sendable {
 }
 
 extension RoundStep {
-  /// The seconds after which a step is noted in the vault, so that a trace shows what an endless round waits for; `nil`
+  /// The seconds after which a step is noted in the vault, so that a trace shows the cause of an endless round; `nil`
   /// for the last step.
   var slowSeconds: Int? { isFinish ? nil : 5 }
 }
 
-/// When a running worker transfers files: a value that takes events and returns effects. Times are milliseconds since 1970.
+/// The schedule of the file transfers of a running worker: a value that receives events and returns effects. Times are
+/// milliseconds since 1970.
 struct FileSchedule: Equatable, Sendable {
   /// The input: the result of the last effect.
   enum Event: Equatable, Sendable {
@@ -196,17 +197,18 @@ struct FileSchedule: Equatable, Sendable {
     /// A round has ended, the network is back, or the time of a wait has passed.
     case signalled
     /// The transfers have ended.
-    /// - Parameter nextDue: when the next file is due; `nil` if there is none, or if the server cannot be reached.
+    /// - Parameter nextDue: the time when the next file is due; `nil` if no file waits, or if the server cannot be
+    ///   reached.
     case ended(nextDue: Int64?)
     /// Remote, settings or network allow no transfer.
     case refused
   }
 
-  /// The output, which an event answers.
+  /// The output. One event reports the result of each effect.
   enum Effect: Equatable, Sendable {
     /// Transfer the files that are due.
     case transfer
-    /// Wait for a signal, at most until a time.
+    /// Waits for a signal, at most until a time.
     case wait(until: Int64?)
   }
 

@@ -14,7 +14,7 @@ final class DatabaseMonitor: @unchecked Sendable {
   private let source: any DispatchSourceProtocol
 
   #if os(Linux)
-    /// Watches the folder of the database with inotify: the write-ahead log is written there.
+    /// Watches the folder of the database with inotify: it contains the write-ahead log.
     init(_ database: String, _ wrote: @escaping @Sendable () -> Void) throws {
       let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
       guard descriptor >= 0 else { throw WatchFailure(errno) }
@@ -54,7 +54,7 @@ final class DatabaseMonitor: @unchecked Sendable {
   deinit { source.cancel() }
 }
 
-/// The system does not tell about writes.
+/// The failure to watch the database for writes.
 struct WatchFailure: Error, CustomStringConvertible {
   let description: String
 

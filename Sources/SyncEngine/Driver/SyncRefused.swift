@@ -6,16 +6,16 @@ public enum SyncRefused: Error, Equatable, Sendable, CustomStringConvertible {
   case deviceOnly
   /// Another worker has the vault, in this process or another.
   case busy
-  /// Only unmetered networks may be used, and the network is metered.
+  /// The settings permit only unmetered networks, and the network is metered.
   case metered
 
   /// The reason, for the user.
   public var message: String {
     switch self {
     case .noRemote: "this vault has no server"
-    case .deviceOnly: "this vault is in device-only mode, so nothing is sent or fetched"
-    case .busy: "another process syncs this vault"
-    case .metered: "sync waits for a network that does not count bytes"
+    case .deviceOnly: "this vault is in device-only mode, so sync is disabled"
+    case .busy: "another process is syncing this vault"
+    case .metered: "sync waits for an unmetered network"
     }
   }
 

@@ -5,7 +5,7 @@ import SyncModel
 
 /// The results of a sync round.
 public struct SyncReport: Equatable, Sendable {
-  /// Operations that the server stored, and those of them that it merged with other changes.
+  /// Operations that the server stored, including merged operations.
   public var pushed = 0
   /// Operations of ``pushed`` that were merged.
   public var merged = 0
@@ -19,42 +19,42 @@ public struct SyncReport: Equatable, Sendable {
   public var pulled = 0
   /// Records of the server that cannot be stored yet and are kept.
   public var kept = 0
-  /// Records that a comparison brought, took away or contested.
+  /// The records that a comparison added, removed or put into conflict.
   public var repaired = 0
   /// Attachments that the server stored, including thumbnails.
   public var filesSent = 0
-  /// Photos and files that have come, thumbnails too.
+  /// Photos and files that were downloaded, including thumbnails.
   public var filesFetched = 0
   /// Attachments whose transfer failed. They are retried automatically, with growing delays.
   public var filesFailed = 0
   /// Whether all records were compared with the server's.
   public var hasCompared = false
-  /// Records that were removed because their project is not followed any more.
+  /// Records that were removed because their project is no longer followed.
   public var left = 0
   /// Records of such projects that stay because of unsent changes.
   public var heldBack = 0
-  /// Lists of a REST API that could not be fetched, or only in part, each with its problem.
+  /// Lists of a REST API that could not be fetched completely, each with its problem.
   public private(set) var lists: [FetchedList] = []
-  /// The bytes of the bodies of requests and responses.
+  /// The bytes of the request bodies.
   public var bytesSent = 0
-  /// See ``bytesSent``.
+  /// The bytes of the response bodies.
   public var bytesReceived = 0
-  /// Deletions that a comparison asked for and that a user has to accept first; then nothing was deleted.
+  /// Deletions of a comparison that a user must accept first. In this case nothing was deleted.
   public var heldDeletions: HeldDeletions?
-  /// How it ended.
+  /// The outcome of the round.
   public var outcome = RoundOutcome.done
-  /// The reason of a round that did not end well, and the remedy.
+  /// The reason why a round was incomplete, and the remedy.
   public var failure: RemoteFailure?
 
-  /// A round that has done nothing yet.
+  /// Creates an empty report.
   public init() {}
 
-  /// Whether anything has changed, here or at the server.
+  /// Whether any record changed, on this device or on the server.
   public var hasDone: Bool {
     pushed + pulled + repaired + left + conflicts + failed + filesSent + filesFetched + filesFailed > 0
   }
 
-  /// Adds the results of another round, and takes over its outcome.
+  /// Adds the results of another round and adopts its outcome.
   public mutating func add(_ other: SyncReport) {
     pushed += other.pushed
     merged += other.merged
@@ -101,7 +101,7 @@ public struct SyncReport: Equatable, Sendable {
 
 /// Events of sync for a user interface.
 public enum SyncEvent: Equatable, Sendable {
-  /// Operations wait that were not there before.
+  /// New operations wait.
   case queued
   /// A round has begun.
   case syncing
@@ -119,7 +119,7 @@ public enum SyncEvent: Equatable, Sendable {
   case file(FileProgress)
   /// A photo or file is where it was to go; thumbnails too.
   case fileMoved(FileProgress)
-  /// Photos and files were moved beside the rounds; the counts of records are 0.
+  /// Photos and files were transferred outside of a round; the counts of records are 0.
   case filesMoved(SyncReport)
   /// A round ended, with the numbers of its records and operations.
   case synced(SyncReport)

@@ -5,10 +5,10 @@ extension SyncWorker {
   /// Performs one round now. If another process syncs the vault, requests a round from that process and waits for its
   /// end. If that process ends first, this worker performs the round itself.
   ///
-  /// The other worker performs a complete round, independent of `request` leaves out.
+  /// The other worker performs a complete round, even if `request` leaves out some purposes.
   /// - Parameters:
-  ///   - timeout: how long to wait for the other process.
-  ///   - othersWork: called once if there is another process.
+  ///   - timeout: the time to wait for the other process.
+  ///   - othersWork: called once if another process syncs the vault.
   /// - Throws: ``SyncRefused`` with `busy` if the other process has not completed a round in that time; the errors of
   ///   ``sync(_:)``.
   public func syncBeside(
@@ -38,7 +38,7 @@ extension SyncWorker {
 }
 
 extension SyncReport {
-  /// A round of another process, as far as the history knows it.
+  /// A round of another process, according to the history.
   init(_ run: SyncRunEntry) {
     self.init()
     pushed = run.pushed
@@ -52,13 +52,13 @@ extension SyncReport {
     outcome = RoundOutcome(rawValue: run.outcome) ?? .failed
     // A round that was done notes the problems of lists there, which the status has, too.
     guard outcome != .done, let message = run.errorMessage else { return }
-    let answer: ResponseClass =
+    let responseClass: ResponseClass =
       switch outcome {
       case .paused: .pauseCredentials
       case .cancelled: .cancelled
       case .failed: .refused
       case .done, .offline: .unreachable
       }
-    failure = RemoteFailure(answer, message: message, hint: "")
+    failure = RemoteFailure(responseClass, message: message, hint: "")
   }
 }

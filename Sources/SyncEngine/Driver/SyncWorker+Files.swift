@@ -13,9 +13,9 @@ extension SyncWorker {
     report.add(lane.report)
   }
 
-  /// Downloads the wanted files without a sync round, until there are enough or no more can be downloaded.
+  /// Downloads the wanted files without a sync round, until enough files are present or no more can be downloaded.
   /// - Parameters:
-  ///   - timeout: how long to wait for another process that syncs the vault, which may download them.
+  ///   - timeout: the time to wait for another process that syncs the vault and may download them.
   ///   - isEnough: called before the first file and after each one.
   /// - Returns: the results, with the reason why a transfer stopped.
   /// - Throws: ``SyncRefused``.
@@ -83,7 +83,7 @@ extension SyncWorker {
     return lane
   }
 
-  /// Returns when no round is under way.
+  /// Returns when no round is running.
   private func letRoundEnd() async {
     let ends = roundEnds
     while isInRound, !Task.isCancelled { await Self.next(of: ends) }
@@ -111,8 +111,8 @@ extension SyncReport {
     filesSent += files.sent
     filesFetched += files.fetched
     filesFailed += files.failed
-    guard let (answer, message) = files.obstacle, outcome == .done else { return }
-    outcome = answer == .pauseCredentials ? .paused : .offline
-    failure = RemoteFailure(answer, message: message, hint: "nothing is lost; it goes on with the next sync")
+    guard let (responseClass, message) = files.obstacle, outcome == .done else { return }
+    outcome = responseClass == .pauseCredentials ? .paused : .offline
+    failure = RemoteFailure(responseClass, message: message, hint: "no data is lost; the next sync continues")
   }
 }

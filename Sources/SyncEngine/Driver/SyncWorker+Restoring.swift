@@ -32,7 +32,7 @@ extension SyncWorker {
     try await checkSettings()
     guard remote.capabilities.restores else {
       throw VaultError(
-        .noSuchRecord, "this vault has no \(entity.type) \(absent[0]), and its server keeps no deleted records",
+        .noSuchRecord, "no \(entity.type) \(absent[0]) in this vault, and its server keeps no deleted records",
         remedy: .showDeletedRecords(entity: entity.type))
     }
     let driver = RoundDriver(vault: vault, remote: remote, clock: clock, tell: { _ in })

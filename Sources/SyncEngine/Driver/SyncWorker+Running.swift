@@ -3,9 +3,9 @@ import VaultStore
 import SyncModel
 
 extension SyncWorker {
-  /// Performs a round whenever there is a cause: a local write, also by another process; a change at the server; the
-  /// return of the network; 15 minutes without a round; ``requestSync()`` and ``resume()``. Ends when the task is
-  /// cancelled, and returns operations in flight to the outbox.
+  /// Performs a round for each cause: a local write, also by another process; a change at the server; the return of the
+  /// network; 15 minutes without a round; ``requestSync()`` and ``resume()``. Ends when the task is cancelled, and
+  /// returns operations in flight to the outbox.
   /// - Parameter request: the purposes of the rounds. Only the first one compares all records.
   /// - Throws: ``SyncRefused`` with `busy` or `noRemote`; errors of this device.
   public func run(_ request: RoundRequest = RoundRequest()) async throws {

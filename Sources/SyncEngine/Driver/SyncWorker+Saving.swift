@@ -43,7 +43,7 @@ extension SyncWorker {
     } catch {
       // The record is saved. Later errors are part of the outcome, because a thrown error would make the user type
       // the input again.
-      return (value, .savedOffline("it could not be sent now: \(error)"))
+      return (value, .savedOffline("it could not be sent: \(error)"))
     }
   }
 
@@ -64,7 +64,7 @@ extension SyncWorker {
       return refused.message
     }
     switch monitor.state {
-    case .offline: return "there is no network"
+    case .offline: return "no network"
     case .limited: return "the server cannot be reached"
     case .online: return nil
     }
@@ -87,19 +87,20 @@ extension SyncWorker {
       if let outcome = try await outcome(of: written) { return outcome }
       switch result {
       case .success(let report)?:
-        let why = report.outcome == .done ? "it waits for something else" : "the server cannot be reached"
+        let why = report.outcome == .done ? "another operation blocks it" : "the server cannot be reached"
         return .savedOffline(report.failure?.message ?? why)
       case .failure(let refused as SyncRefused)?: return .savedOffline(refused.message)
       case .failure(let error)?: throw error
       default: break
       }
-      guard clock.instant() < end else { return .savedOffline("the server has not answered yet") }
+      guard clock.instant() < end else { return .savedOffline("the server has not responded yet") }
       try await clock.sleep(.milliseconds(pause))
       pause = min(pause * 2, 50)
     }
   }
 
-  /// A round that only sends. One that is under way may have looked before this was written, so its end is waited for.
+  /// Performs a round that only sends. A running round may have read the outbox before this write, so this waits for
+  /// its end.
   private func push(until end: ContinuousClock.Instant) async throws -> SyncReport {
     while true {
       do {
@@ -119,10 +120,10 @@ extension SyncWorker {
     guard written.isNew else { return nil }
     if rows.contains(where: { $0.status == "conflict" }) { return .conflict }
     if let failed = rows.first(where: { $0.status == "failed" }) {
-      return .refused(message: failed.message ?? "the server does not take it", status: failed.code ?? 400)
+      return .refused(message: failed.message ?? "the server refused it", status: failed.code ?? 400)
     }
     if let delayed = rows.first(where: \.isScheduled) {
-      return .savedOffline(delayed.message ?? "the server could not take it now")
+      return .savedOffline(delayed.message ?? "the server could not accept it")
     }
     return nil
   }

@@ -18,8 +18,8 @@ public actor SyncWorker {
   let remote: any Remote
   let monitor: NetworkMonitor
   private nonisolated let hub = EventHub<SyncEvent>(keeping: 256)
-  /// Signals the end of each round. It is a hub of its own, because a listener that is slow for many events must not
-  /// miss an end. Of several missed ends, the last one suffices.
+  /// Signals the end of each round. It is a separate hub, because a listener that is slow for many events must not miss
+  /// an end. Of several missed ends, the last one suffices.
   private nonisolated let rounds = EventHub<Void>(keeping: 1)
   /// The causes of rounds. Each run listens again, because a stream ends with the task that reads it.
   nonisolated let signals = EventHub<Signal>(keeping: 64)
@@ -46,7 +46,7 @@ public actor SyncWorker {
     self.remote = MonitoredRemote(remote, monitor: monitor)
   }
 
-  /// The events from now on. Several streams may exist.
+  /// Returns the events from now on. Several streams may exist.
   public nonisolated var events: AsyncStream<SyncEvent> { hub.events() }
 
   /// Performs one round now.
@@ -68,7 +68,7 @@ public actor SyncWorker {
   /// Requests a round from the running worker, for example after a push notification.
   public nonisolated func requestSync() { signals.tell(.want(.request)) }
 
-  /// The app is in the foreground again.
+  /// Resumes after the app has returned to the foreground.
   public nonisolated func resume() { signals.tell(.want(.resume)) }
 
   func round(_ cause: Schedule.Cause, _ request: RoundRequest) async throws -> SyncReport {
@@ -91,10 +91,10 @@ public actor SyncWorker {
     return round.report
   }
 
-  /// The rounds of saves that are under way.
+  /// The running rounds of saves.
   var saving: Set<Task<SyncReport, any Error>> = []
   private(set) var isInRound = false
-  /// When the next operation becomes due that waits for its time.
+  /// The time when the next delayed operation becomes due.
   private(set) var nextDue: Int64?
 
   nonisolated func tell(_ event: SyncEvent) { hub.tell(event) }

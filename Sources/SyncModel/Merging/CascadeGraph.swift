@@ -1,21 +1,21 @@
 /// Records with the records that they reference with ON DELETE CASCADE, as far as a decision needs them.
 ///
-/// A record is deleted when it was deleted itself, or when any record above it was. A large deletion or restoration is done in several
-/// transactions, each with a page of dependents. Between two of them the graph tells which state a record has when all of them are done,
-/// so that reads and pushes can treat it accordingly.
+/// A record is deleted if a user deleted it or any record above it. A large deletion or restoration is done in several
+/// transactions, each with a page of dependents. Between two of them the graph returns the state that a record has
+/// after the last of them. Reads and pushes use that state.
 public struct CascadeGraph<Name: Hashable & Sendable>: Sendable {
   /// A record and the state of its deletion.
   public struct Record: Sendable {
     /// Whether the record is stored as deleted.
     public var isDeleted: Bool
-    /// Whether it is deleted only because a record above it was deleted.
+    /// Whether the record is deleted only because a record above it was deleted.
     public var isCascaded: Bool
-    /// The records that it references with ON DELETE CASCADE.
+    /// The records that this record references with ON DELETE CASCADE.
     public var parents: [Name]
     /// Whether the dependents of this record still have to be visited, because it was deleted or restored.
     public var isPending: Bool
 
-    /// A record; by default one that is not deleted.
+    /// Creates a record. By default it is not deleted.
     public init(isDeleted: Bool = false, isCascaded: Bool = false, parents: [Name] = [], isPending: Bool = false) {
       self.isDeleted = isDeleted
       self.isCascaded = isCascaded
@@ -26,19 +26,19 @@ public struct CascadeGraph<Name: Hashable & Sendable>: Sendable {
 
   /// A change that a cascade makes to a record.
   public enum Change: Sendable, Equatable {
-    /// Deletes the record along with the root, a record above it that was deleted itself.
+    /// Deletes the record along with the root, the record above it that the user deleted.
     case delete(root: Name)
     /// Restores the record.
     case restore
   }
 
-  /// By name: with a record the records that it references, and so on.
+  /// The records by name, including the records that they reference, transitively.
   public var records: [Name: Record]
 
-  /// A graph of records.
+  /// Creates a graph of records.
   public init(_ records: [Name: Record] = [:]) { self.records = records }
 
-  /// Returns the change that the records above a record require of it; nil when it is as they require.
+  /// Returns the change that the records above a record require; `nil` if they require no change.
   public func change(of name: Name) -> Change? {
     guard let record = records[name] else { return nil }
     let above = above(name)
@@ -47,10 +47,11 @@ public struct CascadeGraph<Name: Hashable & Sendable>: Sendable {
     return record.isCascaded && above.root == nil && above.isPending ? .restore : nil
   }
 
-  /// Returns whether a deleted record can be restored: no record above it was deleted itself.
+  /// Returns whether a deleted record can be restored: no record above it was deleted by a user.
   public func canReturn(_ name: Name) -> Bool { above(name).root == nil }
 
-  /// The nearest record above a record that was deleted itself, and whether dependents of any record above it have to be visited.
+  /// Returns the nearest record above a record that a user deleted, and whether dependents of any record above it have
+  /// to be visited.
   private func above(_ name: Name) -> (root: Name?, isPending: Bool) {
     var seen: Set<Name> = [name]
     var level = records[name]?.parents ?? []
@@ -76,7 +77,7 @@ public struct CascadeGraph<Name: Hashable & Sendable>: Sendable {
     records[name]?.isPending = true
   }
 
-  /// Returns the changes that visits to come will make to the records of this graph, those of parents first.
+  /// Returns the changes that later visits will make to the records of this graph, parents first.
   public func pendingChanges() -> [(name: Name, change: Change)] {
     var changes: [(name: Name, change: Change)] = []
     var seen: Set<Name> = []

@@ -6,14 +6,14 @@ public struct Conflict: Equatable, Sendable {
   public let fields: [String]
   /// The common version of both sides; `nil` if the server never had the record.
   public let base: RecordState?
-  /// The record as this device has it.
+  /// The record on this device.
   public let local: RecordState
-  /// The record as the server has it.
+  /// The record on the server.
   public let remote: RecordState
   /// The merged record. Open fields have the local value.
   public let merged: RecordState
 
-  /// A conflict that the server found, not a merge: ``ConflictKind/notUnique`` with the columns that clash,
+  /// Creates a conflict that the server found, not a merge: ``ConflictKind/notUnique`` with the conflicting columns,
   /// ``ConflictKind/parentMissing`` with the references.
   public init(
     kind: ConflictKind, fields: [String], base: RecordState?, local: RecordState, remote: RecordState,
@@ -27,6 +27,6 @@ public struct Conflict: Equatable, Sendable {
     self.merged = merged
   }
 
-  /// Whether it has to be decided if the record is deleted.
+  /// Whether the user has to decide about the deletion of the record.
   public var isAboutDeletion: Bool { local.isDeleted != remote.isDeleted && kind != .concurrentEdit }
 }

@@ -6,7 +6,7 @@ public enum ConflictKind: String, CaseIterable, Sendable {
   case deletedRemotely = "deleted_remotely"
   /// The device deleted a record that was edited at the server.
   case deletedLocally = "deleted_locally"
-  /// Another record has the value of a column that may have each value once. A merge does not see this; the server does.
+  /// Another record has the value of a unique column. The server detects this, not the merge.
   case notUnique = "not_unique"
   /// The record references a record that the server lacks. The server detects this, not the merge.
   case parentMissing = "parent_missing"

@@ -9,9 +9,9 @@ struct FieldMerge {
   /// Whether both sides changed the field to different values that cannot be merged.
   var isDisputed: Bool
 
-  /// The three values of a field become one. A side that does not have the field has not changed it.
+  /// Merges the three values of a field. A side that lacks the field has not changed it.
   ///
-  /// Nil when no side has it.
+  /// Returns `nil` if no side has the field.
   init?(base: SyncValue?, local: SyncValue?, remote: SyncValue?, mergesAsSet: Bool) {
     guard let localValue = local ?? base ?? remote, let remoteValue = remote ?? base ?? local else { return nil }
     let isLocalChanged = local != nil && local != base

@@ -1,8 +1,8 @@
 /// Merges two versions of a record by field, with their common version.
 ///
-/// Device and server run this same function. A field that only one side changed takes that side's value, whatever the
-/// policy is. The policy decides fields that both sides changed to different values, and an edit against a deletion.
-/// Sets merge as sets. Under ``ConflictPolicy/merge``, only values that a user entered stand against a deletion.
+/// Device and server run this same function. A field that only one side changed takes that side's value under every
+/// policy. The policy decides fields that both sides changed to different values, and an edit against a deletion. Sets
+/// merge as sets. Under ``ConflictPolicy/merge``, only values that a user entered can prevent a deletion.
 ///
 /// - Parameters:
 ///   - base: the common version; `nil` if it is unknown. Then every difference is a dispute.

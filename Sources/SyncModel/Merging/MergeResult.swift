@@ -1,4 +1,4 @@
-/// A value that gave way to another side's.
+/// A value that the other side's value has overwritten.
 public struct OverwrittenValue: Equatable, Sendable {
   /// A column, or ``RecordState/deletionField`` for a deletion that an edit undid.
   public let field: String
@@ -7,14 +7,14 @@ public struct OverwrittenValue: Equatable, Sendable {
   /// The value that did not win.
   public let value: SyncValue
 
-  /// The overwritten value. A deletion is true or false under ``RecordState/deletionField``.
+  /// Creates an overwritten value. A deletion is true or false under ``RecordState/deletionField``.
   public init(field: String, side: MergeSide, value: SyncValue) {
     self.field = field
     self.side = side
     self.value = value
   }
 
-  /// Puts the lost value back into a version.
+  /// Restores the overwritten value in a version.
   package func restore(in state: inout RecordState) {
     if field == RecordState.deletionField {
       state.isDeleted = value == .bool(true)

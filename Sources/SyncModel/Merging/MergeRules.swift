@@ -22,19 +22,19 @@ public enum FieldOwnership: String, CaseIterable, Sendable {
   case userEdited = "user_edited"
 }
 
-/// How one column merges: a row of `SyncedColumn`. A column without a row is an ordinary one.
+/// The merge rule of a column: a row of `SyncedColumn`. A column without a row has the default rule.
 public struct FieldRule: Hashable, Sendable {
   /// The owner of the field under the policy `merge`; `nil` without one.
   public var ownership: FieldOwnership?
-  /// Whether the field is a JSON array that merges by element, under every policy. With a value that is neither an
-  /// array nor null, the field merges as an ordinary one.
+  /// Whether the field is a JSON array that merges by element, under every policy. A value that is neither an array nor
+  /// null merges like an ordinary field.
   public var mergesAsSet: Bool
   /// Whether the field is computed from other columns. It is computed again after a merge, and is never in conflict.
   public var isComputed: Bool
-  /// Never leaves the device.
+  /// Whether the field never leaves the device.
   public var isLocalOnly: Bool
 
-  /// The rule of one field; by default an ordinary one.
+  /// Creates the rule of a field, by default without an owner.
   public init(
     ownership: FieldOwnership? = nil, mergesAsSet: Bool = false, isComputed: Bool = false, isLocalOnly: Bool = false
   ) {
@@ -45,14 +45,14 @@ public struct FieldRule: Hashable, Sendable {
   }
 }
 
-/// How records of one entity merge: its rows of `SyncedEntity` and `SyncedColumn`.
+/// The merge rules of an entity: its rows of `SyncedEntity` and `SyncedColumn`.
 public struct MergeRules: Hashable, Sendable {
-  /// Decides fields that both sides changed.
+  /// The policy for fields that both sides changed.
   public var policy: ConflictPolicy
-  /// By column name.
+  /// The rules of fields, by column name.
   public var fields: [String: FieldRule]
 
-  /// The rules of an entity; a field without a rule is an ordinary one.
+  /// Creates the rules of an entity. A field without a rule has the default rule.
   public init(policy: ConflictPolicy, fields: [String: FieldRule] = [:]) {
     self.policy = policy
     self.fields = fields
@@ -64,7 +64,7 @@ public struct MergeRules: Hashable, Sendable {
   /// Returns the fields without device-only ones.
   public func shared(_ fields: SyncObject) -> SyncObject { fields.filter { !self[$0.name].isLocalOnly } }
 
-  /// Returns whether a user entered a state's value of a field, as far as the rules tell.
+  /// Returns whether a user entered a state's value of a field, according to the rules.
   func isPersonal(_ field: String, in state: RecordState) -> Bool {
     let rule = self[field]
     if rule.isComputed { return false }

@@ -1,11 +1,11 @@
-/// A merge at work. Times of both sides are by one clock.
+/// A running merge. The times of both sides are by one clock.
 struct Merger {
   let base: RecordState?
   let local: RecordState
   let remote: RecordState
   let rules: MergeRules
   let writers: MergeWriters
-  /// The columns that leave the device, of all sides, ordered.
+  /// The shared columns of all sides, ordered.
   let names: [String]
 
   var fields = SyncObject()
@@ -93,7 +93,7 @@ struct Merger {
     return UTF16Order.compare(localValue.canonicalJSON, remoteValue.canonicalJSON) == .after ? .local : .remote
   }
 
-  /// Whether the value that a side has for a field is one that a user entered.
+  /// Returns whether a user entered a side's value of a field.
   func isPersonal(_ name: String, of side: MergeSide) -> Bool {
     let isOfService = side == .local ? writers.isLocalService : writers.serviceFields.contains(name)
     return !isOfService && rules.isPersonal(name, in: state(of: side))
@@ -149,10 +149,10 @@ extension Merger {
     times[RecordState.deletionField] = state(of: side).editTime(of: RecordState.deletionField)
   }
 
-  /// Returns the fields of a side that stand against a deletion: its changes since the base.
+  /// Returns the fields of a side that contradict a deletion: its changes since the base.
   ///
-  /// If the owners of fields decide, only values that a user entered count. A program that reads a receipt once more
-  /// is no reason to question the deletion.
+  /// If the owners of fields decide, only values that a user entered count. A program that reads a receipt again does
+  /// not question the deletion.
   private func edits(of side: MergeSide) -> [String] {
     let state = state(of: side)
     return names.filter { name in
@@ -161,8 +161,8 @@ extension Merger {
     }
   }
 
-  /// Whether a field has another value than in the base. A set in another order is no edit: a merge may drop the order,
-  /// and then the time of that edit must not have decided anything.
+  /// Returns whether a field has another value than in the base. A set in another order is not an edit: a merge may
+  /// drop the order, so the time of that change must not decide anything.
   private func isEdited(_ name: String, in state: RecordState) -> Bool {
     let old = base?.fields[name]
     guard let value = state.fields[name], value != old else { return false }
@@ -212,7 +212,7 @@ extension Merger {
     state.fields.filter { !rules[$0.name].isComputed && !rules[$0.name].isLocalOnly }
   }
 
-  /// Device-only columns keep the local values.
+  /// Keeps the local values of device-only columns.
   mutating func keepLocalOnlyFields() {
     for member in local.fields.members where rules[member.name].isLocalOnly {
       fields[member.name] = member.value
@@ -253,7 +253,7 @@ extension Merger {
     return !RecordPatch(from: base, to: shared(state)).isEmpty
   }
 
-  /// A state without the columns that never leave the device.
+  /// Returns a state without device-only columns.
   private func shared(_ state: RecordState) -> RecordState {
     var shared = state
     shared.fields = rules.shared(state.fields)

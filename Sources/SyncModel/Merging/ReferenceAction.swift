@@ -34,7 +34,7 @@ public enum ReferenceAction: String, CaseIterable, Sendable {
 
   /// Returns the effect of a deletion on a record that references the deleted one.
   /// - Parameters:
-  ///   - goes: whether the dependent is deleted, also by another reference of the same deletion.
+  ///   - goes: whether the dependent is deleted, including by another reference of the same deletion.
   ///   - default: the value of its reference under SET DEFAULT.
   public func effect(goes: Bool, default: Default = .null) -> Effect {
     if goes { return .none }

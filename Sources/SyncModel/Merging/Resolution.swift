@@ -2,15 +2,15 @@
 public enum FieldChoice: Equatable, Sendable {
   case local
   case remote
-  /// A third value, put together by hand.
+  /// A third value, which the user entered.
   case value(SyncValue)
 }
 
-/// A conflict that is decided.
+/// A resolved conflict.
 public struct Resolution: Equatable, Sendable {
   /// The resolved record, on the remote version.
   public let state: RecordState
-  /// The changes that the server lacks: the operation on top of the remote version. Empty if there are none.
+  /// The changes that the server lacks: the operation on top of the remote version. Empty if the server lacks nothing.
   public let patch: RecordPatch
 }
 
@@ -30,10 +30,10 @@ extension Conflict {
     choosing choices: [String: FieldChoice], deletion: MergeSide? = nil, rules: MergeRules, at time: Int64
   ) throws(SyncModelError) -> Resolution {
     if let open = fields.first(where: { choices[$0] == nil }) {
-      throw SyncModelError(.undecided, "nothing is chosen for the field \(open)")
+      throw SyncModelError(.undecided, "no value is chosen for the field \(open)")
     }
     if isAboutDeletion && deletion == nil {
-      throw SyncModelError(.undecided, "it is not chosen whether the record is deleted")
+      throw SyncModelError(.undecided, "the resolution does not say whether to delete the record")
     }
     var patch = RecordPatch(updatedAt: time)
     var edited = merged.userEditedFields
@@ -65,7 +65,7 @@ extension Conflict {
       case .remote: remote.fields[field] ?? base?.fields[field]
       case .value(let value): merged.fields[field] == nil ? nil : value
       }
-    guard let value else { throw SyncModelError(.noSuchField, "there is no field \(field) to choose") }
+    guard let value else { throw SyncModelError(.noSuchField, "the conflict has no field \(field)") }
     return value
   }
 }

@@ -1,5 +1,5 @@
 /// The time by which a server forgets responses and deletions. It never runs faster than real time, so that a wrong
-/// clock of the machine forgets nothing too early. Forgetting late costs only space.
+/// clock of the machine removes no data too early. Late removal costs only space.
 ///
 /// The wall clock may jump in both directions, and a monotonic clock does not know the time before its process. So
 /// this time is stored, and moves towards the wall clock by at most twice the duration that a monotonic clock has
@@ -8,10 +8,11 @@ public struct RetentionClock: Equatable, Sendable {
   /// The time, in milliseconds since 1970-01-01 UTC.
   public private(set) var now: Int64
 
-  /// Continues the stored time.
+  /// Creates a clock that continues the stored time.
   public init(stored: Int64) { now = stored }
 
-  /// Returns a time for data without one: that of their last change, or of the wall clock if that is earlier.
+  /// Creates a clock for data without a stored time. It starts at the last change, or at the wall clock if that is
+  /// earlier.
   /// - Parameters:
   ///   - largestStored: the largest stored time of a change; `nil` without data.
   ///   - wall: the wall clock.
@@ -32,6 +33,6 @@ public struct RetentionClock: Equatable, Sendable {
   /// not make a new deletion look old.
   public func storing(at wall: Int64) -> Int64 { max(now, wall) }
 
-  /// Changes that were stored before this time may be forgotten.
+  /// Returns the time before which stored changes may be forgotten.
   public func limit(days: Int) -> Int64 { now - Int64(days) * 86_400_000 }
 }

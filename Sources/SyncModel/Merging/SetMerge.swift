@@ -1,15 +1,16 @@
-/// Merges JSON arrays as sets: elements that one side added are included, and elements that one side removed are not.
+/// Merges JSON arrays as sets. The result includes elements that one side added and omits elements that one side
+/// removed.
 ///
-/// Elements are equal if their canonical texts are. Order and repetitions are not content of a set. Still the merged
-/// array has one text, whichever side is local and in whatever order three devices sync, so that digests agree: if
-/// both sides changed the set, its elements are ordered by their canonical texts.
+/// Elements are equal if their canonical texts are equal. Order and repetitions are not content of a set. If both sides
+/// changed the set, its elements are ordered by their canonical texts. The merged array therefore has the same text on
+/// both sides, in any order in which three devices sync, and digests agree.
 struct SetMerge {
   private let base: Set<String>
   private let local: Set<String>
   private let remote: Set<String>
   private let elements: [String: SyncValue]
 
-  /// Nil unless all values are arrays; null and absent count as the empty set.
+  /// Creates a merge; `nil` unless all values are arrays. Null and absent values count as the empty set.
   init?(base: SyncValue?, local: SyncValue, remote: SyncValue) {
     var elements: [String: SyncValue] = [:]
     func set(of value: SyncValue?) -> Set<String>? {
@@ -29,10 +30,10 @@ struct SetMerge {
     self.elements = elements
   }
 
-  /// Which sides changed the set, not only its spelling.
+  /// Whether each side changed the set, and not only its spelling.
   var isChanged: (local: Bool, remote: Bool) { (local != base, remote != base) }
 
-  /// The set that has both sides' changes.
+  /// The set with the changes of both sides.
   var merged: SyncValue {
     let texts = base.intersection(local).intersection(remote).union(local.subtracting(base)).union(
       remote.subtracting(base))

@@ -5,11 +5,11 @@ public struct MergeWriters: Equatable, Sendable {
   /// The fields of the remote side whose value a service wrote.
   public var serviceFields: Set<String>
 
-  /// Two devices, as far as it is known. A device that merges a pulled version uses this, because the server has
-  /// already decided about services.
+  /// Two devices. A device that merges a pulled version uses this, because the server has already decided about
+  /// services.
   public static let devices = MergeWriters(isLocalService: false, serviceFields: [])
 
-  /// The writers of both sides.
+  /// Creates the writers of both sides.
   public init(isLocalService: Bool, serviceFields: Set<String>) {
     (self.isLocalService, self.serviceFields) = (isLocalService, serviceFields)
   }
@@ -29,10 +29,10 @@ public struct MergeWriters: Equatable, Sendable {
 public struct WriterRules: Sendable {
   /// The role of the writer.
   public let role: TokenRole
-  /// How records of the entity merge.
+  /// The merge rules of the entity.
   public let rules: MergeRules
 
-  /// The rules for a writer.
+  /// Creates the rules for a writer.
   public init(role: TokenRole, rules: MergeRules) { (self.role, self.rules) = (role, rules) }
 
   /// Returns the part of a change that the writer may make, and the fields that keep their stored value, ordered.
@@ -40,7 +40,7 @@ public struct WriterRules: Sendable {
   /// A service never changes a field in the stored `userEditedFields`, and adds no field to it. Under
   /// ``ConflictPolicy/merge`` a device changes a server-owned field only while no service has written it.
   /// - Parameters:
-  ///   - stored: the record as the server has it; `nil` for a new one.
+  ///   - stored: the stored record; `nil` for a new one.
   ///   - serviceFields: the fields of the stored record whose value a service wrote.
   public func admitted(
     _ patch: RecordPatch, over stored: RecordState?, serviceFields: Set<String>

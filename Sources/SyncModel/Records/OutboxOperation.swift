@@ -11,7 +11,7 @@ package struct OutboxOperation: Hashable, Sendable {
     case sealed
     /// A request with the payload may be under way. Its result is unknown.
     case inFlight
-    /// The server has stored the effect, or there was nothing to send. The row is history.
+    /// The server has stored the effect, or nothing was left to send. The row is history.
     case acknowledged
     /// The operation is not sent again until the user retries, edits or discards it.
     case failed
@@ -87,6 +87,98 @@ package struct OutboxOperation: Hashable, Sendable {
   }
 }
 
+/// An event that may change the state of an operation in the outbox.
+package enum OutboxEvent: Hashable, Sendable {
+  // MARK: Sending
+
+  /// The operation is handed to the remote. A pending operation receives its payload.
+  case sent
+  /// The payload cannot be built or read: a value of the record cannot be sent.
+  case unsendable
+  /// The request ended without a response, or the program was killed. The server may have stored the effect.
+  case lostResponse
+  /// The request was never sent.
+  /// - Parameter isRecordDeleted: whether the record is deleted, or its row is missing.
+  case notSent(isRecordDeleted: Bool)
+
+  // MARK: Responses
+
+  /// The server has stored the effect, or nothing is left to send.
+  case acknowledged
+  /// The server refused the operation for its content. It will not accept the same payload later.
+  /// - Parameters:
+  ///   - mayBeStored: whether the server may have stored the effect all the same.
+  ///   - isRecordDeleted: whether the record was deleted since the operation was sealed.
+  case rejected(mayBeStored: Bool, isRecordDeleted: Bool)
+  /// The server failed while it executed the operation (status 500 to 599).
+  case attemptFailed
+  /// The server accepts no more requests for now (status 429). No attempt is counted.
+  case throttled
+  /// The server has another payload under the idempotency key, or the response is about an older version than the device
+  /// knows. The same payload has no effect any more.
+  case outdated
+  /// The server did not execute the operation, because an earlier one of the request was not stored.
+  case notExecuted
+  /// The record conflicts with the server's version.
+  case conflicted
+
+  // MARK: Changes on the device
+
+  /// The payload does not fit any more: a reference was removed, the record is new to the server, or the epoch has changed.
+  case reopened
+  /// The user edited or deleted the record. The derived triggers perform this transition.
+  case edited
+  /// The user requested a retry, or a migration changed the tables.
+  case retried
+  /// The server lost the record, so that it is sent again.
+  case requeued
+  /// A merge resolved the record's conflict.
+  case conflictResolved
+  /// The scheduled time has come.
+  case due
+}
+
+/// The result of an event: the operation afterwards, and its external effects.
+package struct OutboxTransition: Hashable, Sendable {
+  /// A change outside the operation's state, in the order in which it is performed.
+  package enum Effect: Hashable, Sendable {
+    /// The pending operation that follows is removed. Its edits become part of this operation.
+    case absorbNext
+    /// The operation is not sent before this many milliseconds have passed.
+    case delay(Delay)
+    /// The reason of the failure is stored with the operation.
+    case storeProblem
+    /// A stored reason is removed.
+    case clearProblem
+    /// The time of the last attempt is removed.
+    case forgetAttempt
+    /// The record's `syncStatus` becomes this value.
+    case setRecordStatus(RecordStatus)
+    /// The operation is removed, and its record has no local changes any more.
+    case remove
+  }
+
+  /// The delay of a scheduled operation.
+  package enum Delay: Hashable, Sendable {
+    /// ``RetryDelay`` after this many earlier retries.
+    case retry(after: Int)
+    /// One second: the server limits the rate of requests.
+    case throttled
+  }
+
+  /// The values that a transition gives the column `syncStatus` of a record.
+  package enum RecordStatus: String, CaseIterable, Sendable {
+    case pending, syncing, failed, conflict
+  }
+
+  package var operation: OutboxOperation
+  package var effects: [Effect]
+
+  package init(_ operation: OutboxOperation, _ effects: [Effect] = []) {
+    (self.operation, self.effects) = (operation, effects)
+  }
+}
+
 extension OutboxOperation {
   /// Returns the transition that an event causes, or `nil` if the event does not change an operation in this state.
   ///
@@ -142,7 +234,7 @@ extension OutboxOperation {
     return OutboxTransition(next, [.clearProblem, .setRecordStatus(.syncing)])
   }
 
-  /// The same payload is sent again under the same key.
+  /// Sends the same payload again under the same key.
   private func released() -> OutboxTransition {
     OutboxTransition(with { $0.state = .sealed }, [.setRecordStatus(.pending)])
   }

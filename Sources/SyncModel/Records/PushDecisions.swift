@@ -1,11 +1,12 @@
-/// An operation as the server executes it at most once: its idempotency key and the digest of its content.
+/// The identity of an operation, which the server executes at most once: its idempotency key and the digest of its
+/// content.
 public struct OperationContent: Equatable, Sendable {
   /// The idempotency key.
   public let key: String
   /// SHA-256 of the canonical JSON of the operation without its key, in hexadecimal digits.
   public let digest: String
 
-  /// The content of an operation.
+  /// Creates the identity of an operation.
   public init(key: String, operation: SyncObject) {
     self.key = key
     digest = SyncValue.object(operation.filter { $0.name != "idempotencyKey" }).digest
@@ -21,9 +22,9 @@ public enum KeyDecision: Equatable, Sendable {
   /// The key belongs to another operation.
   case keyReused
 
-  /// The verdict on an operation.
+  /// Decides about an operation.
   /// - Parameters:
-  ///   - stored: the digest beside the stored response; nil without a stored response, `.some(nil)` for a response that
+  ///   - stored: the digest of the stored response; `nil` without a stored response, `.some(nil)` for a response that
   ///     version 1 of the wire format stored without a digest.
   ///   - isTakenOver: whether the record shows that a response without a digest belongs to this operation.
   public init(stored: String??, content: OperationContent, isTakenOver: () throws -> Bool) rethrows {
@@ -42,18 +43,18 @@ public struct DeviceCounter: Equatable, Sendable {
   /// The digest of its operations.
   public var digest: String
 
-  /// A push.
+  /// Creates a push.
   public init(counter: Int64, digest: String) { (self.counter, self.digest) = (counter, digest) }
 
-  /// The mark of a push with these operations.
+  /// Creates the counter of a push with these operations.
   public init(counter: Int64, operations: [OperationContent]) {
     var digest = SHA256()
     for operation in operations { digest.add("\(operation.key) \(operation.digest)\n") }
     self.init(counter: counter, digest: digest.hexDigest)
   }
 
-  /// Whether this push proves that two copies of a vault use one device id: its counter was used before with other
-  /// operations.
+  /// Returns whether this push proves that two copies of a vault use one device id: its counter was already used with
+  /// other operations.
   public func provesCopy(after last: DeviceCounter?) -> Bool {
     guard let last else { return false }
     return counter < last.counter || counter == last.counter && digest != last.digest

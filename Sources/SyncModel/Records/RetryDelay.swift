@@ -5,9 +5,10 @@ package enum RetryDelay {
   /// The longest delay of the five retries, with all of its jitter, in milliseconds.
   package static let longest = milliseconds(afterRetries: retries - 1, jitter: 1)
 
-  /// Returns the delay in milliseconds: 1, 2, 4, 8 and 16 seconds, and up to half of that on top.
+  /// Returns the delay in milliseconds: 1, 2, 4, 8 and 16 seconds, plus a jitter of up to half of that.
   ///
-  /// The jitter is added to the step, so that the five retries take at least 31 seconds, which a restart of the server fits into.
+  /// The jitter is added to the step, so that the five retries take at least 31 seconds, enough for a restart of the
+  /// server.
   /// - Parameters:
   ///   - retries: the retries before this one.
   ///   - jitter: 0 to 1. Spreads devices that failed together.

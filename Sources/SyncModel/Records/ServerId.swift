@@ -1,11 +1,11 @@
-/// How a server names a record: by a number as a FieldVault server does, or by a text that only the server understands.
+/// The identifier of a record on a server: a number on a FieldVault server, or a text that only the server understands.
 public enum ServerId: Hashable, Sendable {
   /// A number, such as 17.
   case integer(Int64)
   /// A text, such as `65f2c0…`; never empty.
   case text(String)
 
-  /// Creates the id from a value of a response; `nil` for anything but an integer or a text.
+  /// Creates the id from a value of a response; `nil` for any other value than an integer or a text.
   public init?(_ value: SyncValue) {
     switch value {
     case .integer(let number): self = .integer(number)
@@ -14,7 +14,7 @@ public enum ServerId: Hashable, Sendable {
     }
   }
 
-  /// The id as JSON has it.
+  /// The id as a JSON value.
   public var value: SyncValue {
     switch self {
     case .integer(let number): .integer(number)
@@ -34,8 +34,8 @@ extension ServerId: CustomStringConvertible {
 }
 
 extension ServerId: ExpressibleByIntegerLiteral, ExpressibleByStringLiteral {
-  /// A number.
+  /// Creates an id from an integer literal.
   public init(integerLiteral value: Int64) { self = .integer(value) }
-  /// A text.
+  /// Creates an id from a string literal.
   public init(stringLiteral value: String) { self = .text(value) }
 }

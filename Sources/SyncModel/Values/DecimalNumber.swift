@@ -1,13 +1,13 @@
 /// A number as its decimal digits: the value of `0.DIGITS` times 10 to the power of `point`.
 struct DecimalDigits: Equatable, Sendable {
-  /// ASCII, without zeros at either end; empty for zero.
+  /// The digits in ASCII, without zeros at either end; empty for zero.
   let digits: [UInt8]
   /// The number of digits before the decimal point; negative for zeros after it. 0 for zero.
   let point: Int
 
-  /// Reads the digits of a JSON number. The sign is passed over.
+  /// Reads the digits of a JSON number. Ignores the sign.
   ///
-  /// Nil when the exponent has more than nine digits: its value would be of no use to any program.
+  /// Returns `nil` if the exponent has more than nine digits. Programs cannot use such a value.
   init?(_ text: some StringProtocol) {
     var digits: [UInt8] = []
     var pointAt: Int?
@@ -34,7 +34,8 @@ struct DecimalDigits: Equatable, Sendable {
     point = kept.isEmpty ? 0 : (pointAt ?? digits.count) + exponent - leading
   }
 
-  /// The number as ECMAScript's `Number::toString` lays it out (RFC 8785, section 3.2.2.3), with all digits: `1`, `1e+21`, `0`.
+  /// Returns the number in the format of ECMAScript's `Number::toString` (RFC 8785, section 3.2.2.3), with all digits:
+  /// `1`, `1e+21`, `0`.
   func canonicalText(isNegative: Bool) -> String {
     guard !digits.isEmpty else { return "0" }
     let sign = isNegative ? "-" : ""
@@ -60,9 +61,9 @@ struct DecimalDigits: Equatable, Sendable {
 /// With at most 17 digits it counts as the nearest double (RFC 8785), in the form in which many programs write it.
 /// With more digits, or beyond every double, it counts as its digits.
 public struct DecimalNumber: Equatable, Sendable {
-  /// As it was written.
+  /// The unchanged text of the number.
   public let text: String
-  /// One text for one number, laid out as a double's.
+  /// The canonical text of the number, in the format of a double.
   let canonicalText: String
 
   init?(_ text: String) {
@@ -76,10 +77,10 @@ public struct DecimalNumber: Equatable, Sendable {
     }
   }
 
-  /// The nearest double; nil where that is infinite.
+  /// The nearest double; `nil` if it is infinite.
   package var nearestReal: FiniteReal? { Double(text).flatMap(FiniteReal.init) }
 
-  /// Equal when they are the same number, however it is written.
+  /// Returns whether both are the same number, in any form.
   public static func == (left: DecimalNumber, right: DecimalNumber) -> Bool {
     left.canonicalText == right.canonicalText
   }

@@ -1,17 +1,17 @@
 /// The columns of an entity that do not always count in the digest of a record.
 public struct DigestColumns: Equatable, Sendable {
-  /// Computed columns, which digests always leave out.
+  /// The computed columns, which digests always omit.
   public var computed: Set<String>
-  /// By column that was added to its table later: the constant default it was added with. While a value equals it the column does not
-  /// count, so that a side without the column has the same digest.
+  /// The constant default of each column that was added to its table later, by column. A value that equals the default
+  /// does not count, so a side without the column has the same digest.
   public var addedDefaults: [String: SyncValue]
 
-  /// Columns; by default all of them count.
+  /// Creates columns; by default all columns count.
   public init(computed: Set<String> = [], addedDefaults: [String: SyncValue] = [:]) {
     (self.computed, self.addedDefaults) = (computed, addedDefaults)
   }
 
-  /// The fields that count.
+  /// Returns the fields that count.
   public func counted(_ fields: SyncObject) -> SyncObject {
     if computed.isEmpty, addedDefaults.isEmpty { return fields }
     return fields.filter { !computed.contains($0.name) && addedDefaults[$0.name] != $0.value }
@@ -45,7 +45,7 @@ extension DigestColumns: WireMessage {
 }
 
 extension WireReader {
-  /// The columns by entity. An absent member has none.
+  /// Reads the columns by entity. An absent member has no columns.
   func columns(_ name: String) throws(SyncModelError) -> [String: DigestColumns] {
     guard let object = try optional(name, object) else { return [:] }
     var result: [String: DigestColumns] = [:]

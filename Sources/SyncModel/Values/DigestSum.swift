@@ -1,16 +1,16 @@
 /// The digest of several records: their number, and the sum of their digests as unsigned 256-bit big-endian numbers,
 /// modulo 2^256.
 ///
-/// The order of the records does not matter, and a record can be subtracted. So a write updates the sum without
+/// The order of the records does not matter, and a record can be subtracted. A write therefore updates the sum without
 /// reading other records.
 package struct DigestSum: Equatable, Sendable {
-  /// From the most significant word on.
+  /// The words of the sum, the most significant first.
   private var words: [UInt64] = [0, 0, 0, 0]
   private var count: Int64 = 0
 
   package init() {}
 
-  /// A sum from its summary; nil when the digest is not 64 hexadecimal digits.
+  /// Creates a sum from its summary; `nil` if the digest is not 64 hexadecimal digits.
   package init?(_ summary: DigestSummary) {
     guard let words = Self.words(of: summary.digest) else { return nil }
     (self.words, count) = (words, summary.count)
@@ -84,13 +84,13 @@ package struct DigestSum: Equatable, Sendable {
 }
 
 extension RecordDigest {
-  /// The part of an entity that a record belongs to: the last two hexadecimal digits of its uuid.
+  /// The part of an entity that a record belongs to: the last two hexadecimal digits of its UUID.
   package var bucket: String { Self.bucket(of: entityUuid) }
 
-  /// The bucket of a uuid.
+  /// Returns the bucket of a UUID.
   package static func bucket(of uuid: String) -> String { String(uuid.suffix(2)) }
 
-  /// The digest of a version of a record.
+  /// Creates the digest of a version of a record.
   /// - Parameters:
   ///   - createdAt: milliseconds since 1970-01-01 UTC.
   ///   - updatedAt: milliseconds since 1970-01-01 UTC.
@@ -108,6 +108,6 @@ extension RecordDigest {
 }
 
 extension DigestSummary {
-  /// Of no records.
+  /// The summary without records.
   package static let none = DigestSum().summary
 }

@@ -2,10 +2,10 @@
 public struct DigestSummary: Equatable, Sendable {
   /// The number of records, without deleted ones.
   public var count: Int64
-  /// 64 hexadecimal digits; see `WireFormat.md`.
+  /// The digest, 64 hexadecimal digits; see `WireFormat.md`.
   public var digest: String
 
-  /// A summary of `count` records.
+  /// Creates a summary of `count` records.
   public init(count: Int64, digest: String) {
     self.count = count
     self.digest = digest
@@ -24,7 +24,7 @@ extension DigestSummary: WireMessage {
 }
 
 extension WireReader {
-  /// Summaries by name.
+  /// Reads summaries by name.
   func summaries(_ name: String) throws(SyncModelError) -> [String: DigestSummary] {
     let object = try object(name)
     var result: [String: DigestSummary] = [:]

@@ -1,9 +1,9 @@
-/// Deletions that a comparison of all records asks for. Many at once are more likely a loss at the server than the wish of a
-/// user, so a device holds them until a user accepts them.
+/// Deletions that result from a comparison of all records. Many deletions at once are more likely a data loss on the
+/// server than intended, so a device holds them until a user accepts them.
 public struct HeldDeletions: Equatable, Sendable {
-  /// Up to this many deletions are carried out without a question.
+  /// The greatest number of deletions that need no consent.
   public static let greatestCount = 20
-  /// Up to this share of the records, in percent, is deleted without a question.
+  /// The greatest share of deleted records that needs no consent, in percent.
   public static let greatestPercent = 5
 
   /// The number of the device's records that the comparison would delete.

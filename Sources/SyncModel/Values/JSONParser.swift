@@ -1,7 +1,7 @@
 /// Parses JSON byte by byte.
 ///
-/// Foundation's `JSONSerialization` is not suitable: for a duplicate name it silently uses the last value; it writes
-/// 1.0 as 1, so that a REAL becomes an INTEGER; it rounds integers over 64 bits; and its errors name no place.
+/// Foundation's `JSONSerialization` is not suitable. For a duplicate name it silently uses the last value. It writes
+/// 1.0 as 1, which turns a REAL into an INTEGER. It rounds integers over 64 bits, and its errors name no place.
 struct JSONParser {
   let bytes: [UInt8]
   var offset = 0
@@ -14,7 +14,7 @@ struct JSONParser {
     let value = try value()
     skipWhiteSpace()
     guard offset == bytes.count else {
-      throw SyncModelError(.trailingText, "there is text after the JSON value", byteOffset: offset)
+      throw SyncModelError(.trailingText, "unexpected text after the JSON value", byteOffset: offset)
     }
     return value
   }
@@ -98,7 +98,7 @@ struct JSONParser {
       UTF16Order.compare(members[$0].name, members[$1].name) == .same
     }
     if let first = repeated.map(\.1).min() {
-      throw SyncModelError(.duplicateName, "a name stands twice in one JSON object", byteOffset: offsets[first])
+      throw SyncModelError(.duplicateName, "a name appears twice in one JSON object", byteOffset: offsets[first])
     }
     return SyncObject(ordered: sorted.map { members[$0] })
   }
@@ -143,7 +143,7 @@ struct JSONParser {
     guard offset < bytes.count else {
       return SyncModelError(.unexpectedEnd, "the JSON ends too early", byteOffset: bytes.count)
     }
-    return SyncModelError(.syntax, "this is not JSON", byteOffset: offset)
+    return SyncModelError(.syntax, "invalid JSON", byteOffset: offset)
   }
 }
 
@@ -170,10 +170,11 @@ extension JSONParser {
     if isInteger, let integer = Int64(text) { return .integer(integer) }
     if let real = Double(text).flatMap(FiniteReal.init), isShort(text) || real.isSaid(by: text) { return .real(real) }
     if let number = DecimalNumber(text) { return .number(number) }
-    throw SyncModelError(.numberOutOfRange, "the exponent of this number has more than nine digits", byteOffset: start)
+    throw SyncModelError(.numberOutOfRange, "the exponent of the number has more than nine digits", byteOffset: start)
   }
 
-  /// Whether a double holds any number of this form: at most 15 digits and a point, without an exponent (IEEE 754).
+  /// Returns whether a double can represent any number of this form: at most 15 digits and a point, without an exponent
+  /// (IEEE 754).
   private func isShort(_ text: String) -> Bool {
     text.utf8.count <= 16 && !text.utf8.contains { $0 | 0x20 == UInt8(ascii: "e") }
   }
@@ -221,10 +222,10 @@ extension JSONParser {
     if all < 0x80 { return String(decoding: bytes[start..<offset], as: UTF8.self) }
     if let text = String(validating: bytes[start..<offset], as: UTF8.self) { return text }
     throw SyncModelError(
-      .invalidUTF8, "this is not UTF-8", byteOffset: start + validPrefix(of: start..<offset))
+      .invalidUTF8, "invalid UTF-8", byteOffset: start + validPrefix(of: start..<offset))
   }
 
-  /// How many bytes at the beginning of a range are UTF-8.
+  /// The number of bytes at the beginning of a range that are valid UTF-8.
   private func validPrefix(of range: Range<Int>) -> Int {
     var parser = Unicode.UTF8.ForwardParser()
     var iterator = bytes[range].makeIterator()
@@ -251,7 +252,7 @@ extension JSONParser {
   private mutating func unicodeEscape(from start: Int) throws(SyncModelError) -> Unicode.Scalar {
     let first = try codeUnit()
     if let scalar = Unicode.Scalar(first) { return scalar }
-    let lone = SyncModelError(.loneSurrogate, "half of a surrogate pair", byteOffset: start)
+    let lone = SyncModelError(.loneSurrogate, "unpaired surrogate", byteOffset: start)
     guard first < 0xDC00, offset + 1 < bytes.count, bytes[offset] == UInt8(ascii: "\\"),
       bytes[offset + 1] == UInt8(ascii: "u")
     else { throw lone }

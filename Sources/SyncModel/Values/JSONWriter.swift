@@ -1,7 +1,7 @@
 /// Writes JSON. The ordinary and the canonical form differ in how a REAL is written.
 struct JSONWriter {
   let isCanonical: Bool
-  /// UTF-8.
+  /// The written text in UTF-8.
   private(set) var bytes: [UInt8] = []
 
   init(isCanonical: Bool) { self.isCanonical = isCanonical }
@@ -33,8 +33,8 @@ struct JSONWriter {
     }
   }
 
-  /// Escapes only the characters that JSON requires, in the forms of RFC 8785, section 3.2.2.2. All of them are
-  /// ASCII, so bytes are compared instead of characters, and the text between them is copied at once.
+  /// Writes a string. Escapes only the characters that JSON requires, in the forms of RFC 8785, section 3.2.2.2. All of
+  /// them are ASCII, so bytes are compared instead of characters, and the text between them is copied at once.
   private mutating func write(_ string: String) {
     put(byte: "\"")
     var string = string

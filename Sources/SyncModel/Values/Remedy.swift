@@ -1,4 +1,4 @@
-/// The action that resolves an error or a finding. It names no command: a program words it in terms of its own
+/// The action that resolves an error or a finding. It names no command: each program words the remedy in terms of its
 /// interface. New cases may be added.
 public enum Remedy: Hashable, Sendable {
   /// An action outside the program or on the data, worded for the user.
@@ -6,13 +6,13 @@ public enum Remedy: Hashable, Sendable {
 
   // MARK: Vault and schema
 
-  /// Create a vault; there is none.
+  /// Create a vault, because it does not exist.
   case createVault
   /// Name the folder of a vault.
   case nameVaultFolder
   /// Apply the pending schema files.
   case migrate
-  /// Change the record that holds the value, or apply newer schema files, then sync.
+  /// Change the record that has the value, or apply newer schema files, then sync.
   case changeHolderOrMigrate
   /// Show the schema files and whether they are applied.
   case showMigrations
@@ -35,7 +35,7 @@ public enum Remedy: Hashable, Sendable {
   case checkVaultAgain
   /// Repair the vault.
   case repairVault
-  /// Repair the vault as the user who owns it.
+  /// Repair the vault as its owner.
   case repairVaultAsOwner
   /// Restore a backup, or save the readable part into a new vault.
   case restoreOrSalvage
@@ -54,7 +54,7 @@ public enum Remedy: Hashable, Sendable {
   case showDeletedRecords(entity: String)
   /// Restore a deleted record.
   case restoreRecord(entity: String, uuid: String)
-  /// Restore the record that the deletion began with.
+  /// Restore the root of the deletion.
   case restoreParent(entity: String, uuid: String)
   /// Create a new record without a uuid.
   case createWithoutUUID
@@ -77,7 +77,7 @@ public enum Remedy: Hashable, Sendable {
   case setRemoteAndSync
   /// Leave device-only mode, then sync.
   case leaveDeviceModeAndSync
-  /// Sync; the file is requested already.
+  /// Sync; the file is already requested.
   case syncRequestedFile
   /// Choose another path, or allow replacing the file.
   case chooseOtherPathOrReplace
@@ -98,7 +98,7 @@ public enum Remedy: Hashable, Sendable {
   case followFewerProjects
   /// Show the pending operations.
   case showOutbox
-  /// Show all operations, also acknowledged ones.
+  /// Show all operations, including acknowledged ones.
   case showWholeOutbox
   /// Show why an operation is not sent.
   case explainOperation
@@ -110,7 +110,7 @@ public enum Remedy: Hashable, Sendable {
   case resolveConflict
   /// Show the open conflicts.
   case showConflicts
-  /// Show all conflicts, also resolved ones.
+  /// Show all conflicts, including resolved ones.
   case showAllConflicts
   /// Give a value for the field.
   case giveValue(field: String)

@@ -23,7 +23,7 @@ package struct SHA256 {
     return digest
   }
 
-  /// The same as 64 lower-case hexadecimal digits.
+  /// The digest as 64 lowercase hexadecimal digits.
   package var hexDigest: String {
     let digest = digest
     return String(unsafeUninitializedCapacity: digest.count * 2) { text in

@@ -1,15 +1,15 @@
 /// The only error of this module.
 ///
-/// It names places, fields and rules, never a value, because a message may be written to a log.
+/// Its message names places, fields and rules, but never a value, because a message may be written to a log.
 public struct SyncModelError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The kind of mistake, for programs.
   public let code: Code
   /// The problem, for the user.
   public let message: String
-  /// For texts that were read: the first byte that is wrong, counted from 0. Nil otherwise.
+  /// The offset of the first wrong byte in a parsed text, counted from 0; otherwise `nil`.
   public let byteOffset: Int?
-  /// For messages of the wire: the member that is wrong, such as `operations[3].updatedAt`; empty for the message
-  /// itself. Nil otherwise.
+  /// The wrong member of a message of the wire format, such as `operations[3].updatedAt`; empty for the whole message,
+  /// otherwise `nil`.
   public let member: String?
 
   init(_ code: Code, _ message: String, byteOffset: Int? = nil, member: String? = nil) {
@@ -26,7 +26,7 @@ public struct SyncModelError: Error, Equatable, Sendable, CustomStringConvertibl
     return "\(message) at \(member)"
   }
 
-  /// The same mistake as seen from a message that this one is a part of.
+  /// Returns the same error with the path of its member within an outer message.
   func inside(_ outer: String) -> SyncModelError {
     guard let member else { return self }
     return SyncModelError(code, message, member: member.isEmpty ? outer : "\(outer).\(member)")
@@ -39,18 +39,18 @@ public struct SyncModelError: Error, Equatable, Sendable, CustomStringConvertibl
 
     // Reading JSON.
 
-    /// Not JSON (RFC 8259): also NaN, Infinity, comments, commas too many, an unescaped control character, a byte
-    /// order mark.
+    /// Not JSON (RFC 8259): also NaN, Infinity, comments, surplus commas, an unescaped control character, a byte order
+    /// mark.
     public static let syntax = Code(description: "syntax")
     /// The text ends before the value does.
     public static let unexpectedEnd = Code(description: "unexpectedEnd")
-    /// Something other than white space follows the value.
+    /// Text other than white space follows the value.
     public static let trailingText = Code(description: "trailingText")
-    /// A text that is not UTF-8.
+    /// Invalid UTF-8.
     public static let invalidUTF8 = Code(description: "invalidUTF8")
-    /// Half of a surrogate pair, which is no character.
+    /// An unpaired surrogate, which is not a character.
     public static let loneSurrogate = Code(description: "loneSurrogate")
-    /// An object has one name twice.
+    /// An object contains a name twice.
     public static let duplicateName = Code(description: "duplicateName")
     /// Arrays and objects are nested too deep.
     public static let tooDeep = Code(description: "tooDeep")
@@ -59,16 +59,16 @@ public struct SyncModelError: Error, Equatable, Sendable, CustomStringConvertibl
 
     // Reading messages of the wire.
 
-    /// A member that a message must have is absent.
+    /// A required member of a message is absent.
     public static let missingMember = Code(description: "missingMember")
-    /// A member has another type than its message says, or an unknown word.
+    /// A member has another type than the message format requires, or an unknown word.
     public static let wrongMember = Code(description: "wrongMember")
 
     // Resolving conflicts.
 
-    /// A field, or the deletion, is in conflict and nothing was chosen for it.
+    /// A field, or the deletion, is in conflict and has no choice.
     public static let undecided = Code(description: "undecided")
-    /// Something was chosen for a field that no side has, or that side does not have.
+    /// A choice names a field that the chosen side lacks.
     public static let noSuchField = Code(description: "noSuchField")
   }
 }

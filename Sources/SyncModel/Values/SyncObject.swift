@@ -1,11 +1,11 @@
 /// Names with values, each name once, in the order of RFC 8785, so that equal content has one form.
 ///
-/// Names are compared by code unit: two spellings of "é" are two names, as in JSON, although Swift calls the strings
-/// equal. Therefore a `Dictionary` is not suitable.
+/// Names are compared by code unit. Two spellings of "é" are two names, as in JSON, but equal strings in Swift. A
+/// `Dictionary` is therefore not suitable.
 public struct SyncObject: Equatable, Sendable {
   /// A name and its value.
   public struct Member: Sendable {
-    /// The key.
+    /// The name.
     public let name: String
     /// The value of a name.
     public let value: SyncValue
@@ -16,29 +16,29 @@ public struct SyncObject: Equatable, Sendable {
     }
   }
 
-  /// Ordered by the UTF-16 code units of the names.
+  /// The members, ordered by the UTF-16 code units of the names.
   public private(set) var members: [Member]
 
-  /// An object without keys.
+  /// Creates an object without members.
   public init() { members = [] }
 
-  /// Of two equal names the last counts.
+  /// Creates an object. Of two equal names the last counts.
   public init(_ elements: some Sequence<(String, SyncValue)>) {
     members = []
     for (name, value) in elements { self[name] = value }
   }
 
-  /// Members that are ordered already and have distinct names.
+  /// Creates an object from ordered members with distinct names.
   package init(ordered members: [Member]) { self.members = members }
 
-  /// The keys, ordered.
+  /// The names, ordered.
   public var names: [String] { members.map(\.name) }
-  /// True without a key.
+  /// Whether the object has no members.
   public var isEmpty: Bool { members.isEmpty }
-  /// How many keys there are.
+  /// The number of members.
   public var count: Int { members.count }
 
-  /// The value of a name; nil means absent, `SyncValue.null` means null. Assigning nil removes the name.
+  /// The value of a name; `nil` means absent, `SyncValue.null` means null. Assigning `nil` removes the name.
   public subscript(name: String) -> SyncValue? {
     get {
       let place = place(of: name)
@@ -55,7 +55,7 @@ public struct SyncObject: Equatable, Sendable {
     }
   }
 
-  /// The members that another object does not have, or with another value.
+  /// Returns the members that another object lacks or has with another value.
   func differing(from other: SyncObject) -> SyncObject {
     var index = 0
     return filter { member in
@@ -77,7 +77,7 @@ public struct SyncObject: Equatable, Sendable {
     SyncObject(ordered: members.filter(isKept))
   }
 
-  /// This object with the other's members over its own.
+  /// Returns this object overlaid with the members of another one.
   public func overlaid(with other: SyncObject) -> SyncObject {
     if isEmpty { return other }
     var result = self
@@ -85,7 +85,7 @@ public struct SyncObject: Equatable, Sendable {
     return result
   }
 
-  /// Equal with the same keys, byte by byte, and equal values.
+  /// Returns whether both objects have the same names, byte by byte, and equal values.
   public static func == (left: SyncObject, right: SyncObject) -> Bool {
     left.members.elementsEqual(right.members) { $0.name.utf8.elementsEqual($1.name.utf8) && $0.value == $1.value }
   }
@@ -108,12 +108,12 @@ public struct SyncObject: Equatable, Sendable {
 }
 
 extension SyncObject: ExpressibleByDictionaryLiteral {
-  /// Of two equal names the last counts.
+  /// Creates an object. Of two equal names the last counts.
   public init(dictionaryLiteral elements: (String, SyncValue)...) { self.init(elements) }
 }
 
 extension SyncObject {
-  /// Parses a JSON object. Any other JSON gives an empty object.
+  /// Parses a JSON object. Any other JSON results in an empty object.
   package init(parsing json: String) throws(SyncModelError) {
     guard case .object(let object) = try SyncValue(parsing: json) else { self = [:]; return }
     self = object

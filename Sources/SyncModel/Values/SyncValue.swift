@@ -4,23 +4,23 @@
 /// Dates and UUIDs are text, BLOBs are base64 text. Absent and null differ: null is a value, and an absent name is
 /// not a member of its object.
 ///
-/// Two values are equal if they are the same JSON, which means that their canonical forms are equal. 1 and 1.0 are
-/// one number, so a server that writes 1 for a REAL has changed nothing. "e" with a combining accent and "é" are two
-/// texts, although Swift calls these strings equal.
+/// Two values are equal if they are the same JSON, which means that their canonical forms are equal. 1 and 1.0 are one
+/// number, so a server that writes 1 for a REAL has changed nothing. "e" with a combining accent and "é" are two texts,
+/// although these strings are equal in Swift.
 public enum SyncValue: Sendable {
   case null
   case bool(Bool)
   /// An INTEGER of 64 bits, exact also beyond 2^53.
   case integer(Int64)
-  /// A REAL; never NaN or infinite, which JSON cannot say.
+  /// A REAL; never NaN or infinite, which JSON cannot represent.
   case real(FiniteReal)
-  /// A number in a JSON document that is written in another way than 64 bits or a double say it.
+  /// A number in a JSON document whose digits differ from those of a 64-bit integer or a double.
   case number(DecimalNumber)
   case text(String)
   case array([SyncValue])
   case object(SyncObject)
 
-  /// How deep arrays and objects are nested: 0 for anything else, 2 for `[[1]]`.
+  /// The nesting depth of arrays and objects: 0 for any other value, 2 for `[[1]]`.
   package var depth: Int {
     switch self {
     case .array(let elements): 1 + (elements.map(\.depth).max() ?? 0)
@@ -29,7 +29,7 @@ public enum SyncValue: Sendable {
     }
   }
 
-  /// A REAL; nil when the number is NaN or infinite.
+  /// Creates a REAL; `nil` if the number is NaN or infinite.
   public init?(real number: Double) {
     guard let real = FiniteReal(number) else { return nil }
     self = .real(real)
@@ -37,7 +37,7 @@ public enum SyncValue: Sendable {
 }
 
 extension SyncValue: Equatable {
-  /// Equal with the same content: a REAL that is whole equals its integer, text is compared byte by byte.
+  /// Returns whether two values have the same content. A whole REAL equals its integer. Text is compared byte by byte.
   public static func == (left: SyncValue, right: SyncValue) -> Bool {
     switch (left, right) {
     case (.null, .null): true
@@ -63,39 +63,39 @@ extension SyncValue: Equatable {
 extension SyncValue: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-  /// `true` or `false`.
+  /// Creates `true` or `false`.
   public init(booleanLiteral value: Bool) { self = .bool(value) }
-  /// A whole number.
+  /// Creates an integer.
   public init(integerLiteral value: Int64) { self = .integer(value) }
-  /// A text.
+  /// Creates a text.
   public init(stringLiteral value: String) { self = .text(value) }
-  /// An array.
+  /// Creates an array.
   public init(arrayLiteral elements: SyncValue...) { self = .array(elements) }
-  /// Of two equal keys the last counts.
+  /// Creates an object. Of two equal names the last counts.
   public init(dictionaryLiteral elements: (String, SyncValue)...) { self = .object(SyncObject(elements)) }
 }
 
 extension SyncValue {
-  /// How deep arrays and objects may be nested in a value of a column: `[[1]]` is 2 deep.
+  /// The greatest nesting depth of arrays and objects in a value of a column: `[[1]]` has depth 2.
   public static let greatestDepth = 64
-  /// How deep they may be nested in a text that is read: a message has values of columns inside.
+  /// The greatest nesting depth in a parsed text, because a message contains values of columns.
   public static let greatestTextDepth = greatestDepth + 8
 
   /// Parses one JSON value (RFC 8259) that fills the text.
   ///
   /// A number without point and exponent that fits 64 bits is an integer. Another number is a REAL if it has the
   /// shortest digits of a double that read back equal, also without a point (some servers write 1e20 as
-  /// `100000000000000000000`). The rest is kept unchanged.
+  /// `100000000000000000000`). Other numbers keep their digits unchanged.
   ///
-  /// - Throws: ``SyncModelError`` with the offset of the byte: not JSON, not UTF-8, a duplicate name in an object,
-  ///   half of a surrogate pair, an exponent of more than nine digits, nesting deeper than ``greatestTextDepth``,
-  ///   text after the value.
+  /// - Throws: ``SyncModelError`` with the offset of the byte: not JSON, not UTF-8, a duplicate name in an object, an
+  ///   unpaired surrogate, an exponent of more than nine digits, nesting deeper than ``greatestTextDepth``, text after
+  ///   the value.
   public init(parsing bytes: [UInt8]) throws(SyncModelError) {
     var parser = JSONParser(bytes)
     self = try parser.document()
   }
 
-  /// Reads one JSON value that fills the text; as ``init(parsing:)-([UInt8])``.
+  /// Parses one JSON value that fills the text; see ``init(parsing:)-([UInt8])``.
   public init(parsing text: String) throws(SyncModelError) {
     try self.init(parsing: Array(text.utf8))
   }
@@ -104,12 +104,12 @@ extension SyncValue {
 extension SyncValue {
   /// This value as JSON without white space, for payloads and the wire.
   ///
-  /// Integers have all their digits, a REAL the shortest text that reads back as the same number and as a REAL
-  /// (`1.0`). Names are in the order of RFC 8785. Values that are nested deeper than ``greatestTextDepth`` are written, and
-  /// refused when they are read.
+  /// Integers have all their digits, a REAL the shortest text that reads back as the same number and as a REAL (`1.0`).
+  /// Names are in the order of RFC 8785. Values that are nested deeper than ``greatestTextDepth`` are written, but
+  /// refused by the parser.
   public var json: String { String(decoding: jsonBytes, as: UTF8.self) }
 
-  /// ``json`` as UTF-8.
+  /// The text of ``json`` in UTF-8.
   public var jsonBytes: [UInt8] {
     var writer = JSONWriter(isCanonical: false)
     writer.write(self)
@@ -118,9 +118,9 @@ extension SyncValue {
 
   /// This value as canonical JSON (RFC 8785), for digests and for breaking ties: one text for one value.
   ///
-  /// Deviates from the RFC in one point: a number that no double holds, such as an integer beyond ±2^53, is written with all
-  /// its digits, not as the double next to it, because two identifiers that differ in the last digit must not have one
-  /// digest. For columns without such numbers any implementation of the RFC gives the same bytes.
+  /// Deviates from the RFC in one point: a number that is not a double, such as an integer beyond ±2^53, keeps all its
+  /// digits. The RFC would write the nearest double, and two identifiers that differ in the last digit would have the
+  /// same digest. For columns without such numbers any implementation of the RFC gives the same bytes.
   public var canonicalJSON: String { String(decoding: canonicalBytes, as: UTF8.self) }
 
   private var canonicalBytes: [UInt8] {
@@ -129,7 +129,7 @@ extension SyncValue {
     return writer.bytes
   }
 
-  /// SHA-256 of the UTF-8 of ``canonicalJSON``: 64 lower-case hexadecimal digits.
+  /// SHA-256 of the UTF-8 of ``canonicalJSON``: 64 lowercase hexadecimal digits.
   public var digest: String {
     var digest = SHA256()
     canonicalBytes.withUnsafeBytes { digest.add($0) }

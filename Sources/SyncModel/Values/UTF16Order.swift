@@ -1,7 +1,7 @@
-/// The order of texts by their UTF-16 code units, which RFC 8785 (section 3.2.3) wants, compared on their UTF-8.
+/// The order of texts by their UTF-16 code units, which RFC 8785 (section 3.2.3) requires, computed from their UTF-8.
 ///
-/// UTF-8 sorts by code point. The two orders differ in one respect: characters from U+10000 on are surrogates in
-/// UTF-16 and sort before U+E000 to U+FFFF. In UTF-8 those begin with F0 to F4, these with EE or EF.
+/// UTF-8 sorts by code point. The two orders differ in one respect: characters from U+10000 on are surrogates in UTF-16
+/// and sort before U+E000 to U+FFFF. In UTF-8 the former begin with F0 to F4, the latter with EE or EF.
 enum UTF16Order {
   case before, same, after
 

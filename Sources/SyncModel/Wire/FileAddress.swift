@@ -1,13 +1,13 @@
-/// `POST /v1/files/UUID/VARIANT/address`: asks where a file may be sent.
+/// The request `POST /v1/files/UUID/VARIANT/address` for an upload address.
 public struct FileAddressRequest: Equatable, Sendable {
-  /// How many bytes are going to be sent.
+  /// The number of bytes that will be sent.
   public var byteCount: Int64
-  /// SHA-256 of them, in base64.
+  /// The SHA-256 of the bytes, in base64.
   public var sha256: String
   /// The media type.
   public var contentType: String
 
-  /// A request.
+  /// Creates a request.
   public init(byteCount: Int64, sha256: String, contentType: String) {
     (self.byteCount, self.sha256, self.contentType) = (byteCount, sha256, contentType)
   }
@@ -28,20 +28,20 @@ extension FileAddressRequest: WireMessage {
   }
 }
 
-/// Where a file may be sent or fetched for a while, without the token.
+/// A temporary address for an upload or a download without the token.
 public struct FileAddress: Equatable, Sendable {
-  /// The whole address; or a path of the server itself, which wants the token.
+  /// The whole address, or a path on the server, which requires the token.
   public var url: String
   /// `PUT` or `GET`.
   public var method: String
   /// The headers that must be sent unchanged.
   public var headers: [String: String]
-  /// Until when it is good, in milliseconds since 1970-01-01 UTC by the server's clock.
+  /// The expiry time, in milliseconds since 1970-01-01 UTC by the server's clock.
   public var expiresAt: Int64
-  /// How the server calls the upload; nil for an address to fetch from.
+  /// The server's name for the upload; `nil` for a download address.
   public var upload: String?
 
-  /// An address.
+  /// Creates an address.
   public init(url: String, method: String, headers: [String: String], expiresAt: Int64, upload: String? = nil) {
     (self.url, self.method, self.headers, self.expiresAt) = (url, method, headers, expiresAt)
     self.upload = upload
@@ -55,7 +55,7 @@ extension FileAddress: WireMessage {
     var headers: [String: String] = [:]
     for member in try reader.object("headers").members {
       guard case .text(let value) = member.value else {
-        throw reader.wrong("headers", "an object of strings is needed")
+        throw reader.wrong("headers", "expected an object of strings")
       }
       headers[member.name] = value
     }
@@ -77,12 +77,12 @@ extension FileAddress: WireMessage {
   }
 }
 
-/// `POST /v1/files/UUID/VARIANT/confirm`: tells the server that a file was sent to its address.
+/// The request `POST /v1/files/UUID/VARIANT/confirm`, which confirms that a file was sent to its address.
 public struct FileConfirmation: Equatable, Sendable {
   /// The server's name of the upload, from ``FileAddress/upload``.
   public var upload: String
 
-  /// A confirmation.
+  /// Creates a confirmation.
   public init(upload: String) { self.upload = upload }
 }
 

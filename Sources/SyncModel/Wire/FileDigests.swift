@@ -1,21 +1,21 @@
-/// The response to `POST /v1/files/digests`, whose request is that of `POST /v1/files/missing`.
+/// The response to `POST /v1/files/digests`, which has the same request as `POST /v1/files/missing`.
 public struct FileDigestsResponse: Equatable, Sendable {
   /// The server's bytes of one file.
   public struct Held: Equatable, Sendable {
-    /// How many bytes it has.
+    /// The size of the file, in bytes.
     public var byteCount: Int64
-    /// SHA-256 of them, in hexadecimal digits; `nil` when the server does not know it.
+    /// The SHA-256 of the bytes, in hexadecimal digits; `nil` if the server does not know it.
     public var sha256: String?
-    /// SHA-256 of the content that is not encrypted, in hexadecimal digits, where the server compared it with the record.
+    /// The SHA-256 of the unencrypted content, in hexadecimal digits, if the server compared it with the record.
     public var contentDigest: String?
 
-    /// A file.
+    /// Creates the data of a file.
     public init(byteCount: Int64, sha256: String?, contentDigest: String?) {
       (self.byteCount, self.sha256, self.contentDigest) = (byteCount, sha256, contentDigest)
     }
   }
 
-  /// The files that the server has, by the names that were asked for.
+  /// The files that the server has, by requested name.
   public var files: [String: Held]
 
   /// Creates a response.
@@ -49,15 +49,15 @@ extension FileDigestsResponse: WireMessage {
   }
 }
 
-/// `POST /v1/files/missing`: asks which of some files the server does not have.
+/// The request `POST /v1/files/missing` for the files that the server lacks.
 public struct MissingFilesRequest: Equatable, Sendable {
-  /// How many files one request may ask for.
+  /// The greatest number of files in a request.
   public static let greatestCount = 500
 
-  /// At most ``greatestCount``, each a uuid in lower case and a variant: `0195b2c0-.../full`.
+  /// The files, at most ``greatestCount``, each a lowercase UUID and a variant: `0195b2c0-.../full`.
   public var files: [String]
 
-  /// A request for at most ``greatestCount`` files.
+  /// Creates a request for at most ``greatestCount`` files.
   public init(files: [String]) { self.files = files }
 }
 
@@ -71,7 +71,7 @@ extension MissingFilesRequest: WireMessage {
 
 /// The response to `POST /v1/files/missing`.
 public struct MissingFilesResponse: Equatable, Sendable {
-  /// The files that the server does not have, as they were asked for.
+  /// The requested files that the server lacks.
   public var missing: [String]
 
   /// Creates a response.

@@ -1,16 +1,17 @@
-/// `POST /v1/records`: asks for single records.
+/// The request `POST /v1/records` for single records.
 public struct RecordsRequest: Equatable, Sendable {
-  /// How many records one request may ask for.
+  /// The greatest number of records in a request.
   public static let greatestCount = 500
 
   /// The entity, such as `Room`.
   public var entityType: String
-  /// At most ``greatestCount``, in lower case.
+  /// The lowercase UUIDs, at most ``greatestCount``.
   public var uuids: [String]
-  /// The epoch of the device's versions: with another epoch than its own the server tells ``RemoteRecord/sharedVersion``.
+  /// The epoch of the device's versions. If it is not the server's epoch, the response has
+  /// ``RemoteRecord/sharedVersion``.
   public var epoch: String?
 
-  /// A request for at most ``greatestCount`` records.
+  /// Creates a request for at most ``greatestCount`` records.
   public init(entityType: String, uuids: [String], epoch: String? = nil) {
     self.entityType = entityType
     self.epoch = epoch
@@ -43,9 +44,9 @@ public struct RecordsResponse: Equatable, Sendable {
   public var serverTime: Int64
   /// The epoch of the records.
   public var epoch: String
-  /// The records that the server has, deleted ones too.
+  /// The records of the server, including deleted ones.
   public var changes: [RemoteRecord]
-  /// The uuids that it does not have.
+  /// The UUIDs of records that the server lacks.
   public var missing: [String]
 
   /// Creates a response; `serverTime` is in milliseconds since 1970-01-01 UTC.

@@ -1,18 +1,18 @@
 /// A refusal of the server with its reason: `application/problem+json` (RFC 9457). It names fields and rules, never
 /// values.
 public struct ServerProblem: Equatable, Sendable {
-  /// The kind, for programs; `about:blank` where the status says everything.
+  /// The kind, for programs; `about:blank` if the status is sufficient.
   public var type: String
   /// The kind, for the user.
   public var title: String
   /// The HTTP status, 400 to 599, of the response, or of the operation within a response.
   public var status: Int
-  /// The problem in this case, and the remedy.
+  /// The problem of this request, and the remedy.
   public var detail: String
-  /// The field that is to blame, where there is one.
+  /// The wrong field, if the problem concerns a field.
   public var field: String?
 
-  /// A cursor that the server does not know (any more).
+  /// The cursor is unknown to the server, or no longer known.
   public static let cursorUnknown = "urn:fieldvault:cursor-unknown"
   /// The server does not have the device's schema yet.
   public static let schemaTooOld = "urn:fieldvault:schema-too-old"
@@ -23,10 +23,10 @@ public struct ServerProblem: Equatable, Sendable {
   /// The server does not accept the device's version of the wire format.
   public static let otherProtocol = "urn:fieldvault:protocol"
 
-  /// The server may have stored it, and the user has to check before it is sent again.
+  /// The server may have stored the operation. The user has to check this before it is sent again.
   public static let perhapsTaken = "urn:fieldvault:perhaps-taken"
 
-  /// A problem with an HTTP status of 400 to 599.
+  /// Creates a problem with an HTTP status of 400 to 599.
   public init(type: String = "about:blank", title: String, status: Int, detail: String, field: String? = nil) {
     self.type = type
     self.title = title
@@ -37,12 +37,11 @@ public struct ServerProblem: Equatable, Sendable {
 }
 
 extension ServerProblem: WireMessage {
-  /// Parses a problem. RFC 9457 allows everything to be absent. The status is required, because it decides the next
-  /// step.
+  /// Parses a problem. RFC 9457 makes all members optional. The status is required, because it decides the next step.
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
     guard let status = Int(exactly: try reader.integer("status")), (400...599).contains(status) else {
-      throw reader.wrong("status", "a status of 400 to 599 is needed")
+      throw reader.wrong("status", "expected a status from 400 to 599")
     }
     self.init(
       type: try reader.optional("type", reader.text) ?? "about:blank",

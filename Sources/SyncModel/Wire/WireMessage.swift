@@ -1,11 +1,11 @@
 /// A message between device and server, as `WireFormat.md` specifies.
 ///
-/// Parsing is strict: a missing member, or one of another type, is an error that names it. Unknown members are
-/// ignored.
+/// Parsing is strict: a missing member, or a member of another type, causes an error that names the member. Unknown
+/// members are ignored.
 public protocol WireMessage: Sendable {
   /// Reads the message.
   ///
-  /// - Throws: ``SyncModelError`` with `missingMember` or `wrongMember`; ``SyncModelError/member`` says which.
+  /// - Throws: ``SyncModelError`` with `missingMember` or `wrongMember`; ``SyncModelError/member`` names the member.
   init(wire: SyncValue) throws(SyncModelError)
 
   /// The message in the wire format.
@@ -25,20 +25,20 @@ extension WireMessage {
 }
 
 extension SyncObject {
-  /// Members from names and values, of which those without a value are left out.
+  /// Creates an object from names and values. Omits names without a value.
   init(present members: KeyValuePairs<String, SyncValue?>) {
     self.init(members.lazy.compactMap { name, value in value.map { (name, $0) } })
   }
 }
 
 extension SyncValue {
-  /// A time in the wire format.
+  /// Returns a time in the wire format.
   static func time(_ milliseconds: Int64) -> SyncValue { .text(WireTime.text(milliseconds)) }
 
-  /// A set of names, ordered so that equal sets have one form.
+  /// Returns a set of names, ordered so that equal sets have the same form.
   static func names(_ names: Set<String>) -> SyncValue { .array(names.sorted().map(SyncValue.text)) }
 
-  /// Times by name, as in `editTimes`; `nil` if there are none.
+  /// Returns the JSON object of edit times by name, or `nil` without times.
   static func editTimes(_ times: [String: Int64]) -> SyncValue? {
     times.isEmpty ? nil : .object(SyncObject(times.map { ($0.key, .time($0.value)) }))
   }

@@ -1,45 +1,45 @@
-/// Takes the members of a JSON object with their types, or says which one is wrong.
+/// Reads the members of a JSON object with their types. Errors name the wrong member.
 struct WireReader {
   let object: SyncObject
 
   init(_ value: SyncValue) throws(SyncModelError) {
     guard case .object(let object) = value else {
-      throw SyncModelError(.wrongMember, "a JSON object is needed here", member: "")
+      throw SyncModelError(.wrongMember, "expected a JSON object", member: "")
     }
     self.object = object
   }
 
   func value(_ name: String) throws(SyncModelError) -> SyncValue {
     guard let value = object[name] else {
-      throw SyncModelError(.missingMember, "a member is missing", member: name)
+      throw SyncModelError(.missingMember, "missing member", member: name)
     }
     return value
   }
 
   func text(_ name: String) throws(SyncModelError) -> String {
-    guard case .text(let text) = try value(name) else { throw wrong(name, "a string is needed") }
+    guard case .text(let text) = try value(name) else { throw wrong(name, "expected a string") }
     return text
   }
 
   func integer(_ name: String) throws(SyncModelError) -> Int64 {
-    guard case .integer(let integer) = try value(name) else { throw wrong(name, "a whole number is needed") }
+    guard case .integer(let integer) = try value(name) else { throw wrong(name, "expected an integer") }
     return integer
   }
 
-  /// A count or a version.
+  /// Reads a count or a version.
   func natural(_ name: String) throws(SyncModelError) -> Int64 {
     let integer = try integer(name)
-    guard integer >= 0 else { throw wrong(name, "a number that is not negative is needed") }
+    guard integer >= 0 else { throw wrong(name, "expected a non-negative integer") }
     return integer
   }
 
   func serverId(_ name: String) throws(SyncModelError) -> ServerId {
-    guard let id = ServerId(try value(name)) else { throw wrong(name, "a whole number or a text is needed") }
+    guard let id = ServerId(try value(name)) else { throw wrong(name, "expected an integer or a string") }
     return id
   }
 
   func bool(_ name: String) throws(SyncModelError) -> Bool {
-    guard case .bool(let flag) = try value(name) else { throw wrong(name, "true or false is needed") }
+    guard case .bool(let flag) = try value(name) else { throw wrong(name, "expected true or false") }
     return flag
   }
 
@@ -49,30 +49,30 @@ struct WireReader {
   }
 
   func object(_ name: String) throws(SyncModelError) -> SyncObject {
-    guard case .object(let object) = try value(name) else { throw wrong(name, "a JSON object is needed") }
+    guard case .object(let object) = try value(name) else { throw wrong(name, "expected a JSON object") }
     return object
   }
 
   func array(_ name: String) throws(SyncModelError) -> [SyncValue] {
-    guard case .array(let elements) = try value(name) else { throw wrong(name, "an array is needed") }
+    guard case .array(let elements) = try value(name) else { throw wrong(name, "expected an array") }
     return elements
   }
 
   func names(_ name: String) throws(SyncModelError) -> [String] {
     var names: [String] = []
     for element in try array(name) {
-      guard case .text(let text) = element else { throw wrong(name, "an array of strings is needed") }
+      guard case .text(let text) = element else { throw wrong(name, "expected an array of strings") }
       names.append(text)
     }
     return names
   }
 
-  /// One of the words of an enumeration.
+  /// Reads a case of an enumeration.
   func word<Word: RawRepresentable & CaseIterable>(
     _ name: String, _ type: Word.Type = Word.self
   ) throws(SyncModelError) -> Word where Word.RawValue == String {
     guard let word = Word(rawValue: try text(name)) else {
-      throw wrong(name, "one of \(Word.allCases.map(\.rawValue).joined(separator: ", ")) is needed")
+      throw wrong(name, "expected one of \(Word.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     return word
   }
@@ -87,7 +87,7 @@ struct WireReader {
     }
   }
 
-  /// Times by name.
+  /// Reads times by name.
   func editTimes() throws(SyncModelError) -> [String: Int64] {
     guard let times = try optional("editTimes", object) else { return [:] }
     var result: [String: Int64] = [:]
@@ -98,7 +98,7 @@ struct WireReader {
     return result
   }
 
-  /// The messages of an array; an error names the place in it.
+  /// Reads the messages of an array. An error names the position in the array.
   func messages<Message: WireMessage>(
     _ name: String, _ type: Message.Type = Message.self
   ) throws(SyncModelError) -> [Message] {
@@ -115,7 +115,7 @@ struct WireReader {
     return messages
   }
 
-  /// The message under a name.
+  /// Reads the message of a member.
   func message<Message: WireMessage>(
     _ name: String, _ type: Message.Type = Message.self
   ) throws(SyncModelError) -> Message {
@@ -136,5 +136,5 @@ struct WireReader {
     return WireTime.milliseconds(text)
   }
 
-  private static let timeNeeded = "a time such as 2026-03-01T08:00:00.000Z is needed"
+  private static let timeNeeded = "expected a time such as 2026-03-01T08:00:00.000Z"
 }

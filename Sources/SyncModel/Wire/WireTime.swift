@@ -3,7 +3,7 @@ public enum WireTime {
   /// The representable times: the years 0 to 9999, in milliseconds since 1970-01-01 UTC.
   public static let range: ClosedRange<Int64> = -62_167_219_200_000...253_402_300_799_999
 
-  /// The text of a time. One outside of ``range`` is brought to the nearest that can be written.
+  /// Returns the text of a time. A time outside ``range`` becomes the nearest time within it.
   public static func text(_ milliseconds: Int64) -> String {
     let clamped = min(max(milliseconds, range.lowerBound), range.upperBound)
     let milliOfDay = ((clamped % 86_400_000) + 86_400_000) % 86_400_000
@@ -99,6 +99,6 @@ extension WireTime {
     return (year, month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
   }
 
-  /// From 1 March of the year 0 to 1 January 1970.
+  /// The number of days from 1 March of the year 0 to 1 January 1970.
   private static var daysFromYearZeroTo1970: Int64 { 719_468 }
 }

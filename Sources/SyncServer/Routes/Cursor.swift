@@ -4,12 +4,12 @@ import SyncModel
 
 /// The position of a device's pull, as a text that only the server understands.
 struct Cursor: Equatable {
-  /// The epoch that it belongs to.
+  /// The epoch of the cursor.
   let epoch: String
   /// The number of the last change that the device has seen.
   let sequence: Int64
-  /// The number of the last change when the device began to pull from nothing. It was sent no deletions from before, and
-  /// needs none: it does not have these records.
+  /// The number of the last change when the device began to pull from nothing. The device received no earlier
+  /// deletions. It does not need them, because it does not have these records.
   let floor: Int64
 
   private static let version = "1"
@@ -35,6 +35,6 @@ struct Cursor: Equatable {
   var text: String { "\(Self.version).\(epoch).\(sequence).\(floor)" }
 
   private static let unknown = HTTPProblem(
-    410, "The cursor is not known", "compare the digests and go on from the cursor that comes with them",
+    410, "The cursor is unknown", "compare the digests and continue from the cursor that they return",
     type: ServerProblem.cursorUnknown)
 }

@@ -5,18 +5,18 @@ extension HTTPProblem {
   static let otherProtocol: HTTPProblem = {
     let versions = WireProtocol.accepted
     var problem = HTTPProblem(
-      426, "Another version of the protocol",
+      426, "Unsupported protocol version",
       "the request needs the header \(WireProtocol.header) with a version from \(versions.lowerBound) to \(versions.upperBound)",
       type: ServerProblem.otherProtocol)
     problem.headers = ["Upgrade": "fieldvault/\(versions.upperBound)"]
     return problem
   }()
   static let keyReused = HTTPProblem(
-    409, "The idempotency key was used before", "the server has executed another operation under this key",
+    409, "The idempotency key is already used", "the server executed another operation with this key",
     type: ServerProblem.keyReused)
   static let deviceCopied = HTTPProblem(
-    409, "The vault was copied", "another copy of the vault pushes under the same deviceId",
+    409, "The vault was copied", "another copy of the vault pushes with the same deviceId",
     type: ServerProblem.deviceCopied)
   static let notForAdmins = HTTPProblem(
-    403, "The role of the token does not allow this", "a token of the role admin neither pushes nor pulls")
+    403, "The role of the token does not allow this", "a token with the role admin can neither push nor pull")
 }

@@ -6,13 +6,13 @@ import SyncModel
 /// The server keeps no old versions. It knows which fields have changed since the base; the others have their old
 /// value. For changed fields that the device changed too, the operation has the old value.
 struct MergeSides {
-  /// The base; `nil` if nothing of it is known.
+  /// The base; `nil` if it is unknown.
   let base: RecordState?
   /// The device's version, as far as the operation describes it.
   let local: RecordState
 
-  /// - Parameter trustedBase: the version up to which the operation's base is known to be the server's; nil when only
-  ///   the values that the device sent as base are known. A creation needs none: it is based on version 0.
+  /// - Parameter trustedBase: the version up to which the operation's base is known to be the server's; `nil` if only
+  ///   the values that the device sent as base are known. A creation is based on version 0 and does not need it.
   init(_ operation: PushOperation, _ existing: ServerRecord, trustedBase: Int64?) {
     let known = operation.kind == .create ? 0 : trustedBase
     func hasChanged(_ field: String) -> Bool { known.map { existing.hasChanged(field, after: $0) } ?? true }
@@ -35,7 +35,8 @@ struct MergeSides {
       userEditedFields: operation.patch.userEditedFields ?? existing.state.userEditedFields)
   }
 
-  /// A device deletes an existing record and restores a deleted one. Otherwise the server's own last change decides.
+  /// Returns whether the record was deleted in the base. A device deletes an existing record and restores a deleted
+  /// one. Otherwise the server's last change decides.
   private static func wasDeleted(
     _ operation: PushOperation, _ existing: ServerRecord, hasChanged: Bool
   ) -> Bool {

@@ -1,4 +1,5 @@
 import HTTPServer
+import Platform
 import ServerStorage
 import SyncModel
 
@@ -30,7 +31,7 @@ struct PushBatch {
 
   /// Executes an operation and returns its result.
   mutating func perform(_ sent: SentOperation, in storage: any RecordWriting) throws -> PushResult {
-    let stored = try storage.answer(to: sent.content.key)
+    let stored = try storage.storedResponse(for: sent.content.key)
     let result = try stored.map { try PushResult(json: Array($0.result.utf8)) }
     let verdict = try KeyDecision(stored: stored.map(\.digest), content: sent.content) {
       try result.map { try isResult($0, of: sent, in: storage) } ?? false
@@ -45,35 +46,37 @@ struct PushBatch {
       if case .accepted = outcome {} else { isUnmodified = false }
       // An operation that moves other records, for example to another project, changes more than its payload.
       if try storage.lastSequence > before + 1 { isUnmodified = false }
-      return outcome.result(operationId: sent.id, entities: entities)
+      return PushResult(operationId: sent.id, outcome: outcome)
     case (.keyReused, _), (.returnStoredResponse, _):
       isUnmodified = false
       if let name = sent.name { notStored[name] = sent.id }
-      return PushOutcome.rejected(.keyReused).result(operationId: sent.id, entities: entities)
+      return PushResult(operationId: sent.id, outcome: .rejected(HTTPProblem.keyReused.problem))
     }
   }
 
-  private mutating func attempt(_ sent: SentOperation, in storage: any RecordWriting) throws -> PushOutcome {
+  private mutating func attempt(_ sent: SentOperation, in storage: any RecordWriting) throws -> PushResult.Outcome {
     let operation: PushOperation
     do throws(HTTPProblem) {
       operation = try PushOperation(checking: sent.members, now: now)
     } catch {
       if let name = sent.name { notStored[name] = sent.id }
-      return try keep(.rejected(error), sent, in: storage)
+      return try keep(.rejected(error.problem), sent, in: storage)
     }
     if let other = dependency(of: operation) {
       notStored[operation.name] = sent.id
       return .waiting(for: other)
     }
-    let judge = PushHandler(
+    let handler = PushHandler(
       entities: entities, storage: storage, epochs: epochs, role: role, now: now, storedAt: storedAt)
     do {
       // The effect and the response are stored together or not at all.
       let (outcome, taken) = try storage.attempt {
-        let judged = try judge.judge(operation)
-        let text = judged.outcome.result(operationId: sent.id, entities: entities).wire.json
-        if judged.outcome.isFinal { try storage.keep(answer: text, to: sent.content, at: storedAt) }
-        return judged
+        let handled = try handler.handle(operation)
+        if handled.outcome.isFinal {
+          let response = PushResult(operationId: sent.id, outcome: handled.outcome).wire.json
+          try storage.keep(response: response, to: sent.content, at: storedAt)
+        }
+        return handled
       }
       if taken > 0 { isUnmodified = false }
       if !outcome.isStored { notStored[operation.name] = sent.id }
@@ -82,25 +85,25 @@ struct PushBatch {
       guard HTTPProblem(ofMachine: error) == nil else { throw error }
       log.failure("an operation on \(entities[operation.name.entityType]?.type ?? "an unknown kind"): \(error)")
       notStored[operation.name] = sent.id
-      return .rejected(.failure)
+      return .rejected(HTTPProblem.failure.problem)
     }
   }
 
   private func keep(
-    _ outcome: PushOutcome, _ sent: SentOperation, in storage: any RecordWriting
-  ) throws -> PushOutcome {
+    _ outcome: PushResult.Outcome, _ sent: SentOperation, in storage: any RecordWriting
+  ) throws -> PushResult.Outcome {
     do {
-      let text = outcome.result(operationId: sent.id, entities: entities).wire.json
-      try storage.attempt { try storage.keep(answer: text, to: sent.content, at: storedAt) }
+      let text = PushResult(operationId: sent.id, outcome: outcome).wire.json
+      try storage.attempt { try storage.keep(response: text, to: sent.content, at: storedAt) }
       return outcome
     } catch {
       guard HTTPProblem(ofMachine: error) == nil else { throw error }
-      log.failure("a response could not be stored: \(error)")
-      return .rejected(.failure)
+      log.failure("cannot store a response: \(error)")
+      return .rejected(HTTPProblem.failure.problem)
     }
   }
 
-  /// The operation before this one that was not stored and that it needs.
+  /// Returns the earlier operation that this operation needs and that was not stored.
   private func dependency(of operation: PushOperation) -> String? {
     if let own = notStored[operation.name] { return own }
     guard !notStored.isEmpty, let entity = entities[operation.name.entityType] else { return nil }
@@ -111,7 +114,7 @@ struct PushBatch {
     return nil
   }
 
-  /// A stored response counts for the operations that follow.
+  /// Notes the stored response of an operation for the operations that follow.
   private mutating func noteStored(_ result: PushResult, _ sent: SentOperation) {
     switch result.outcome {
     case .accepted: break
@@ -122,7 +125,7 @@ struct PushBatch {
     }
   }
 
-  /// Whether a response that was stored without a digest, by version 1, can belong to this operation. Two copies of a
+  /// Returns whether a response without a digest, which version 1 stored, can belong to this operation. Two copies of a
   /// vault could use one operation id for different edits.
   private func isResult(_ result: PushResult, of sent: SentOperation, in storage: any RecordWriting) throws -> Bool {
     let version: Int64
@@ -143,7 +146,7 @@ struct PushBatch {
   }
 }
 
-/// An operation of a request, as far as every operation has to be readable.
+/// An operation of a request, with the members that every operation must have.
 struct SentOperation: Sendable {
   /// The members of the operation.
   let members: SyncObject
@@ -153,17 +156,17 @@ struct SentOperation: Sendable {
   let content: OperationContent
 
   /// Reads the ids of an operation.
-  /// - Throws: ``HTTPProblem`` with 400 when the operation cannot even be named.
+  /// - Throws: ``HTTPProblem`` with 400 if the operation has no valid ids.
   init(_ value: SyncValue) throws(HTTPProblem) {
     guard case .object(let members) = value else {
-      throw .badRequest("every operation is an object", field: "operations")
+      throw .badRequest("every operation must be an object", field: "operations")
     }
     self.members = members
     id = try PushId.read("operationId", of: members)
     content = OperationContent(key: try PushId.read("idempotencyKey", of: members), operation: members)
   }
 
-  /// The record that the operation names; nil when it names none.
+  /// The record that the operation names; `nil` if it does not name a record.
   var name: RecordName? {
     guard case .text(let type)? = members["entityType"], case .text(let uuid)? = members["entityUuid"] else {
       return nil
@@ -173,7 +176,8 @@ struct SentOperation: Sendable {
 }
 
 extension ServerRecord {
-  /// Whether a patch can have been stored with a version: each of its values is still there, or was changed later.
+  /// Returns whether a patch can have been stored with a version: each of its values is unchanged, or was changed
+  /// later.
   func mayContain(_ patch: RecordPatch, since version: Int64) -> Bool {
     if let isDeleted = patch.isDeleted, isDeleted != state.isDeleted,
       !hasChanged(RecordState.deletionField, after: version)
@@ -184,4 +188,54 @@ extension ServerRecord {
       state.fields[member.name] == member.value || hasChanged(member.name, after: version)
     }
   }
+}
+
+/// The ids of a push: device, operation and idempotency key.
+enum PushId {
+  /// The longest id in bytes.
+  static let greatestLength = 200
+
+  /// Checks an id, without which the server cannot respond.
+  static func check(_ id: String, _ name: String) throws(HTTPProblem) {
+    guard (1...greatestLength).contains(id.utf8.count) else { throw problem(name) }
+  }
+
+  /// Returns an id of an operation.
+  static func read(_ name: String, of object: SyncObject) throws(HTTPProblem) -> String {
+    guard case .text(let id)? = object[name] else { throw problem(name) }
+    try check(id, name)
+    return id
+  }
+
+  private static func problem(_ name: String) -> HTTPProblem {
+    .badRequest("\(name) must be a string of 1 to \(greatestLength) bytes", field: name)
+  }
+}
+
+extension PushOperation {
+  /// The record that the operation names.
+  var name: RecordName { RecordName(entityType, entityUuid) }
+
+  /// Parses and checks an operation of a request.
+  /// - Parameter now: the server's time in milliseconds, which replaces every later time of the operation.
+  /// - Throws: ``HTTPProblem`` that names the member.
+  init(checking members: SyncObject, now: Int64) throws(HTTPProblem) {
+    do throws(SyncModelError) {
+      self = try PushOperation(wire: .object(members))
+    } catch {
+      throw .invalid("\(error)", field: error.member)
+    }
+    guard UUIDText.isCanonical(entityUuid) else {
+      throw .invalid("entityUuid must be a lowercase UUID", field: "entityUuid")
+    }
+    guard baseVersion <= Self.greatestVersion else {
+      throw .invalid("baseVersion must be at most \(Self.greatestVersion)", field: "baseVersion")
+    }
+    if kind == .create { (baseVersion, baseEpoch) = (0, nil) }
+    patch.updatedAt = min(patch.updatedAt, now)
+    patch.editTimes = patch.editTimes.mapValues { min($0, now) }
+    createdAt = min(createdAt ?? patch.updatedAt, now)
+  }
+
+  private static let greatestVersion: Int64 = 1 << 52
 }

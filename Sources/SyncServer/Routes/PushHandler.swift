@@ -14,25 +14,28 @@ struct PushHandler {
   /// The time under which changes are stored; see ``RetentionClock``.
   let storedAt: Int64
 
-  /// Returns the outcome of an operation, and the number of other records that were deleted or restored with it.
-  func judge(_ operation: PushOperation) throws -> (outcome: PushOutcome, taken: Int) {
-    let judged = try judgeWhole(operation)
+  /// Stores an operation as far as the rules permit.
+  /// - Returns: the outcome, and the number of other records that were deleted or restored with the record.
+  func handle(_ operation: PushOperation) throws -> (outcome: PushResult.Outcome, taken: Int) {
+    let handled = try handleWhole(operation)
     // Edits before a deletion are kept, and are no reason to refuse the deletion.
-    guard operation.kind == .delete, !operation.patch.fields.isEmpty, judged.outcome.isBrokenRule else { return judged }
+    guard operation.kind == .delete, !operation.patch.fields.isEmpty, handled.outcome.isBrokenRule else {
+      return handled
+    }
     var deletion = operation
     deletion.patch.fields = [:]
-    return try judgeWhole(deletion)
+    return try handleWhole(deletion)
   }
 
-  private func judgeWhole(_ operation: PushOperation) throws -> (outcome: PushOutcome, taken: Int) {
+  private func handleWhole(_ operation: PushOperation) throws -> (outcome: PushResult.Outcome, taken: Int) {
     guard let entity = entities[operation.name.entityType] else {
-      return (.rejected(.invalid("there is no such kind of record", field: "entityType")), 0)
+      return (.rejected(HTTPProblem.invalid("unknown entity", field: "entityType").problem), 0)
     }
-    if let problem = validate(operation, entity) { return (.rejected(problem), 0) }
+    if let problem = validate(operation, entity) { return (.rejected(problem.problem), 0) }
     var operation = operation
     if !entity.hasUserEdits { operation.patch.userEditedFields = nil }
     let existing = try storage.record(operation.name)
-    if existing == nil, let outcome = try judgeUnknown(operation) { return (outcome, 0) }
+    if existing == nil, let outcome = try handleUnknown(operation) { return (outcome, 0) }
     if operation.kind != .delete, let conflict = try conflict(ofReferences: operation, entity, existing) {
       return (conflict, 0)
     }
@@ -42,11 +45,11 @@ struct PushHandler {
         ? storage.attempt { try decide(operation, entity, existing) } : decide(operation, entity, existing)
     } catch let refusal as StorageRefusal {
       switch refusal {
-      case .invalid(let field, let message): return (.rejected(.invalid(message, field: field)), 0)
+      case .invalid(let field, let message): return (.rejected(HTTPProblem.invalid(message, field: field).problem), 0)
       case .notUnique(let columns, let holder):
-        return (.conflict(.notUnique, fields: columns, existing, other: holder), 0)
+        return (conflict(.notUnique, columns, existing, other: holder), 0)
       // From the device's view the record was deleted there, and the server's side uses it.
-      case .referenced(let other): return (.conflict(.deletedLocally, fields: [], existing, other: other), 0)
+      case .referenced(let other): return (conflict(.deletedLocally, [], existing, other: other), 0)
       }
     }
   }
@@ -55,16 +58,16 @@ struct PushHandler {
   ///
   /// The deletion of such a record is stored, because another device may have the record: after a restore of the
   /// server, or because an earlier deletion is forgotten. A deleted record can only be restored by an undeletion.
-  private func judgeUnknown(_ operation: PushOperation) throws -> PushOutcome? {
+  private func handleUnknown(_ operation: PushOperation) throws -> PushResult.Outcome? {
     switch operation.kind {
     case .delete:
       try storage.keepTombstone(of: operation.name, at: storedAt)
-      return .accepted(nil)
+      return .accepted(version: 0, serverId: nil)
     case .create:
-      return try storage.hasTombstone(of: operation.name) ? .conflict(.deletedRemotely, fields: [], nil) : nil
+      return try storage.hasTombstone(of: operation.name) ? conflict(.deletedRemotely, [], nil) : nil
     case .update:
       if operation.patch.isDeleted == false, try storage.hasTombstone(of: operation.name) { return nil }
-      return .rejected(HTTPProblem(404, "There is no such record", "an update makes no record"))
+      return .rejected(HTTPProblem(404, "No such record", "an update does not create a record").problem)
     }
   }
 
@@ -78,7 +81,7 @@ struct PushHandler {
 
   private func decide(
     _ operation: PushOperation, _ entity: EntityDescription, _ existing: ServerRecord?
-  ) throws -> (PushOutcome, Int) {
+  ) throws -> (PushResult.Outcome, Int) {
     var operation = operation
     let admitted = writers(entity).admitted(
       operation.patch, over: existing?.state, serviceFields: existing?.serviceFields ?? [])
@@ -96,17 +99,17 @@ struct PushHandler {
       guard case .accepted = outcome, !admitted.kept.isEmpty, let record = try storage.record(operation.name) else {
         return (outcome, taken)
       }
-      return (.merged(record, lost: []), taken)
+      return (.merged(record.remote(entities), lost: []), taken)
     }
     return try merge(operation, MergeSides(operation, existing, trustedBase: trusted), entity, with: existing)
   }
 
   private func writers(_ entity: EntityDescription) -> WriterRules { WriterRules(role: role, rules: entity.rules) }
 
-  /// Nothing has changed since the device's version.
+  /// Applies an operation to a record that has not changed since the device's version.
   private func apply(
     _ operation: PushOperation, _ entity: EntityDescription, to existing: ServerRecord
-  ) throws -> (PushOutcome, Int) {
+  ) throws -> (PushResult.Outcome, Int) {
     var patch = operation.patch
     // A field that is marked as edited stays marked.
     patch.userEditedFields = patch.userEditedFields.map { $0.union(existing.state.userEditedFields) }
@@ -118,18 +121,18 @@ struct PushHandler {
 
   private func merge(
     _ operation: PushOperation, _ sides: MergeSides, _ entity: EntityDescription, with existing: ServerRecord
-  ) throws -> (PushOutcome, Int) {
+  ) throws -> (PushResult.Outcome, Int) {
     let result = SyncModel.merge(
       base: sides.base, local: sides.local, remote: existing.state, rules: entity.rules,
       clock: MergeClock(serverNow: now),
       writers: MergeWriters(isLocalService: role == .service, serviceFields: existing.serviceFields))
     if let conflict = result.conflict {
-      return (.conflict(conflict.kind, fields: conflict.fields, existing), 0)
+      return (self.conflict(conflict.kind, conflict.fields, existing), 0)
     }
     if let conflict = try conflict(ofBringingBack: result.merged, entity, existing) { return (conflict, 0) }
     let (record, taken) = try store(
       operation, result.merged, entity, changing: existing, computing: result.fieldsToCompute)
-    return (.merged(record, lost: result.lost), taken)
+    return (.merged(record.remote(entities), lost: result.lost), taken)
   }
 
   /// Stores a state if it differs. Dependents are deleted and restored with it.
@@ -153,10 +156,94 @@ struct PushHandler {
   ) throws -> ServerRecord {
     let changed = state.fields.members.filter { existing?.state.fields[$0.name] ?? .null != $0.value }.map(\.name)
     return try storage.store(
-      NewVersion(
-        name: operation.name, previous: existing, state: state,
-        createdAt: existing?.createdAt ?? operation.createdAt ?? operation.patch.updatedAt, computing: computing,
-        serviceFields: writers(entity).serviceFields(before: existing?.serviceFields ?? [], changed: changed)),
+      operation.name, over: existing, state,
+      createdAt: existing?.createdAt ?? operation.createdAt ?? operation.patch.updatedAt, computing: computing,
+      serviceFields: writers(entity).serviceFields(before: existing?.serviceFields ?? [], changed: changed),
       at: storedAt)
+  }
+}
+
+extension PushHandler {
+  /// Returns the conflict of an operation that references a missing or deleted record.
+  func conflict(
+    ofReferences operation: PushOperation, _ entity: EntityDescription, _ existing: ServerRecord?
+  ) throws -> PushResult.Outcome? {
+    var missing: [String] = []
+    var deleted: [String] = []
+    // A stored reference is no change. The referenced record may have been deleted since.
+    let changed = operation.patch.fields.filter { existing?.state.fields[$0.name] != $0.value }
+    for (column, target) in targets(of: changed, entity) {
+      switch try storage.isDeleted(target) {
+      case nil: missing.append(column)
+      case true?: deleted.append(column)
+      case false?: break
+      }
+    }
+    if !missing.isEmpty { return conflict(.parentMissing, missing, existing) }
+    if !deleted.isEmpty { return conflict(.deletedRemotely, deleted, existing) }
+    return nil
+  }
+
+  /// Returns the conflict of restoring a record whose parent is deleted.
+  func conflict(
+    ofBringingBack state: RecordState, _ entity: EntityDescription, _ existing: ServerRecord
+  ) throws -> PushResult.Outcome? {
+    guard existing.state.isDeleted, !state.isDeleted else { return nil }
+    // In a cycle a parent was deleted along with the record, and returns with it.
+    if try storage.canReturn(existing.name) { return nil }
+    let deleted = try targets(of: state.fields, entity).filter { column, target in
+      try entity.references[column]?.cascades == true && storage.isDeleted(target) == true
+    }
+    return deleted.isEmpty ? nil : conflict(.deletedRemotely, deleted.map(\.column), existing)
+  }
+
+  private func targets(of fields: SyncObject, _ entity: EntityDescription) -> [(column: String, target: RecordName)] {
+    fields.members.compactMap { member in
+      guard let reference = entity.references[member.name], case .text(let uuid) = member.value else { return nil }
+      return (member.name, RecordName(reference.entityType, uuid))
+    }
+  }
+
+  /// Returns a conflict of the operation's record. `other` is the record that holds the UNIQUE value or the reference.
+  func conflict(
+    _ kind: ConflictKind, _ fields: [String], _ existing: ServerRecord?, other: RecordName? = nil
+  ) -> PushResult.Outcome {
+    .conflict(kind, fields: fields, record: existing?.remote(entities), other: other?.reference)
+  }
+}
+
+extension PushResult.Outcome {
+  /// Returns the outcome of an operation that is stored as it was sent.
+  static func accepted(_ record: ServerRecord) -> Self {
+    .accepted(
+      version: record.version, serverId: .integer(record.serverId),
+      times: RecordTimes(
+        createdAt: record.createdAt, updatedAt: record.state.updatedAt, editTimes: record.state.editTimes))
+  }
+
+  /// Whether the server has the state that the device wants.
+  var isStored: Bool {
+    switch self {
+    case .accepted, .merged: true
+    case .conflict, .rejected, .waiting: false
+    }
+  }
+
+  /// Whether the response is final. An operation that may succeed later has no stored response.
+  var isFinal: Bool {
+    switch self {
+    case .accepted, .merged, .conflict: true
+    case .rejected(let problem): problem.status < 500
+    case .waiting: false
+    }
+  }
+
+  /// Whether a value of the operation breaks a rule of the data.
+  var isBrokenRule: Bool {
+    switch self {
+    case .conflict(.notUnique, _, _, _): true
+    case .rejected(let problem): problem.status == 422
+    case .accepted, .merged, .conflict, .waiting: false
+    }
   }
 }

@@ -32,7 +32,7 @@ extension SyncService {
     let type = try entityType(call)
     let bucket = call.variables["bucket"] ?? ""
     guard bucket.utf8.count == 2, bucket.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
-    else { throw HTTPProblem.invalid("a bucket is two hexadecimal digits in lower case", field: "bucket") }
+    else { throw HTTPProblem.invalid("a bucket must be two lowercase hexadecimal digits", field: "bucket") }
     return try await storage.read(call.caller.account) { data in
       let records = try data.recordDigests(of: type, bucket: bucket, projects: projects)
       return .json(RecordDigests(epoch: try data.epochs.current, records: records).wire)
@@ -41,7 +41,7 @@ extension SyncService {
 
   private func entityType(_ call: RouteCall<Member>) throws(HTTPProblem) -> String {
     guard let type = call.variables["entity"], storage.entities[type] != nil else {
-      throw HTTPProblem(404, "No such kind of record", "GET /v1/digests names the kinds that have records")
+      throw HTTPProblem(404, "No such entity", "GET /v1/digests lists the entities that have records")
     }
     return type
   }

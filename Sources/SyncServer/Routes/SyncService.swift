@@ -1,6 +1,6 @@
-import Platform
 import CipherSQL
 import HTTPServer
+import Platform
 import ServerStorage
 import SyncModel
 
@@ -55,7 +55,7 @@ struct SyncService: Sendable {
     ]
   }
 
-  /// Refuses an administrator, who neither pushes nor pulls, except for the description of the account.
+  /// Refuses an administrator, except for the description of the account. An administrator neither pushes nor pulls.
   static func authorize(_ member: Member, _ pattern: String) throws(HTTPProblem) {
     guard member.role != .admin || pattern == "/v1/account" else { throw .notForAdmins }
   }
@@ -80,14 +80,172 @@ struct SyncService: Sendable {
 }
 
 extension RouteCall {
-  /// The projects that the request is about; nil for all.
+  /// Returns the projects of the request; `nil` for all projects.
   func projects() throws(HTTPProblem) -> Set<String>? {
     guard let text = request.query["projects"] else { return nil }
     let projects = text.split(separator: ",").map(String.init)
     let greatest = ChangesPage.greatestProjectCount
     guard !projects.isEmpty, projects.count <= greatest, projects.allSatisfy(UUIDText.isCanonical) else {
-      throw .invalid("projects are 1 to \(greatest) uuids with commas between them", field: "projects")
+      throw .invalid("projects must be 1 to \(greatest) comma-separated UUIDs", field: "projects")
     }
     return Set(projects)
   }
+}
+
+extension SyncService {
+  func push(_ call: RouteCall<Member>) async throws -> Response {
+    let request = try call.body(as: PushEnvelope.self)
+    guard request.operations.count <= limits.pushOperations else {
+      throw HTTPProblem(
+        413, "Too many operations", "a request may have at most \(limits.pushOperations) operations",
+        field: "operations")
+    }
+    let sent = try request.operations.map { operation throws(HTTPProblem) in try SentOperation(operation) }
+    try checkSchemas(of: sent)
+    try PushId.check(request.deviceId, "deviceId")
+    let (device, cursor) = (request.deviceId, request.cursor)
+    let mark = DeviceCounter(counter: request.deviceCounter, operations: sent.map(\.content))
+    // A client that disconnects cancels its request. The work continues, and the repeated request finds the stored
+    // responses.
+    let (role, storedAt) = (call.caller.role, storingTime(now))
+    let work = Task { [storage, now, log] in
+      try await storage.write(call.caller.account) { [entities = storage.entities] data in
+        if mark.provesCopy(after: try data.mark(of: device)) { throw HTTPProblem.deviceCopied }
+        try data.keep(mark, of: device, at: storedAt)
+        let batch = PushBatch(
+          entities: entities, epochs: try data.epochs, now: now, storedAt: storedAt, role: role, log: log)
+        return try Self.perform(sent, cursor: cursor, batch, in: data)
+      }
+    }
+    return .json(try await work.value.wire)
+  }
+
+  private static func perform(
+    _ operations: [SentOperation], cursor text: String?, _ batch: PushBatch, in data: any RecordWriting
+  ) throws -> PushResponse {
+    let before = try data.lastSequence
+    var batch = batch
+    var response = PushResponse(serverTime: batch.now, epoch: batch.epochs.current, cursor: nil, results: [])
+    for operation in operations { response.results.append(try batch.perform(operation, in: data)) }
+    if let text, batch.isUnmodified, let cursor = try known(text, data), cursor.sequence == before {
+      // No other device changed a record: this one has seen everything up to here.
+      response.cursor = Cursor(epoch: cursor.epoch, sequence: try data.lastSequence, floor: cursor.floor).text
+    }
+    return response
+  }
+
+  /// Parses the cursor of a push. It is only an optimization, so an unknown cursor is ignored.
+  private static func known(_ text: String, _ data: any RecordReading) throws -> Cursor? {
+    do {
+      return try Cursor(text, for: data)
+    } catch is HTTPProblem {
+      return nil
+    }
+  }
+
+  private func checkSchemas(of operations: [SentOperation]) throws(HTTPProblem) {
+    for operation in operations {
+      guard case .text(let type)? = operation.members["entityType"],
+        case .integer(let version)? = operation.members["schemaVersion"], let entity = storage.entities[type],
+        let served = storage.schemas.first(where: { $0.name == entity.schemaName }), version > served.version
+      else { continue }
+      throw HTTPProblem(
+        409, "The server's schema is too old", "the server has version \(served.version) of the schema \(served.name)",
+        type: ServerProblem.schemaTooOld)
+    }
+  }
+}
+
+extension SyncService {
+  func changes(_ call: RouteCall<Member>) async throws -> Response {
+    let limit = try call.integer("limit", default: min(500, limits.pageSize), in: 1...limits.pageSize)
+    let projects = try call.projects()
+    let text = call.request.query["cursor"]
+    let entities = storage.entities
+    let now = now
+    return try await storage.read(call.caller.account) { data in
+      let cursor = try text.map { try Cursor($0, for: data) }
+      let page = try data.changes(after: cursor?.sequence, limit: limit, projects: projects)
+      let epoch = try data.epochs.current
+      let next = Cursor(
+        epoch: epoch, sequence: page.end, floor: try cursor?.floor ?? data.lastSequence)
+      return .json(
+        ChangesPage(
+          serverTime: now, epoch: epoch, changes: page.records.map { $0.remote(entities) }, cursor: next.text,
+          hasMore: page.remaining > 0, remaining: Int64(page.remaining)
+        ).wire)
+    }
+  }
+
+  func watch(_ call: RouteCall<Member>) async throws -> Response {
+    let seconds = try call.integer("timeout", default: 50, in: 1...55)
+    guard let text = call.request.query["cursor"] else {
+      throw HTTPProblem.invalid("cursor is missing", field: "cursor")
+    }
+    let cursor = try await storage.read(call.caller.account) { data in try Cursor(text, for: data) }
+    let isAdmitted = waiting.withLock { waiting in
+      guard waiting < limits.waiters else { return false }
+      waiting += 1
+      return true
+    }
+    guard isAdmitted else { throw HTTPProblem.tooManyRequests(retryAfter: seconds) }
+    defer { waiting.withLock { $0 -= 1 } }
+    let hasChanged = try await storage.waitForChange(
+      call.caller.account, after: cursor.sequence, seconds: seconds)
+    return .json(WatchResponse(changed: hasChanged).wire)
+  }
+
+  private static let responseWeight = 64 << 20
+  private static let tooMuch = HTTPProblem(413, "The response would be too large", "request fewer records at a time")
+
+  func records(_ call: RouteCall<Member>) async throws -> Response {
+    let request = try call.body(as: RecordsRequest.self)
+    let (type, uuids) = (request.entityType, request.uuids)
+    guard storage.entities[type] != nil else {
+      throw HTTPProblem.invalid("unknown entity", field: "entityType")
+    }
+    guard uuids.count <= limits.recordsPerRequest else {
+      throw HTTPProblem.invalid("uuids must be a list of at most \(limits.recordsPerRequest) UUIDs", field: "uuids")
+    }
+    guard uuids.allSatisfy(UUIDText.isCanonical) else {
+      throw HTTPProblem.invalid("uuids must be lowercase UUIDs", field: "uuids")
+    }
+    let entities = storage.entities
+    let now = now
+    try await storage.applyPendingCascades(call.caller.account, uuids.map { RecordName(type, $0) })
+    return try await storage.read(call.caller.account) { data in
+      let current = try data.epochs.current
+      var found: [RemoteRecord] = []
+      var missing: [String] = []
+      var weight = 0
+      for uuid in uuids {
+        if let record = try data.record(RecordName(type, uuid)) {
+          weight += record.weight
+          if weight > Self.responseWeight, !found.isEmpty { throw Self.tooMuch }
+          // Within one epoch all versions are shared.
+          let shared = try request.epoch.flatMap { $0 == current ? nil : try data.sharedVersion(of: record, with: $0) }
+          found.append(record.remote(entities, sharedVersion: shared))
+        } else {
+          missing.append(uuid)
+        }
+      }
+      return .json(RecordsResponse(serverTime: now, epoch: current, changes: found, missing: missing).wire)
+    }
+  }
+}
+
+extension ServerRecord {
+  /// The record in the wire format.
+  /// - Parameter sharedVersion: the version for a device of another epoch; `nil` for other devices.
+  func remote(_ entities: [String: EntityDescription], sharedVersion: Int64? = nil) -> RemoteRecord {
+    RemoteRecord(
+      entityType: name.entityType, entityUuid: name.entityUuid, serverId: .integer(serverId), createdAt: createdAt,
+      state: state, keepsUserEditedFields: entities[name.entityType]?.hasUserEdits == true,
+      deletedWith: state.isDeleted ? deletedWith?.reference : nil, sharedVersion: sharedVersion)
+  }
+}
+
+extension RecordName {
+  /// The name in the wire format.
+  var reference: RecordReference { RecordReference(entityType: entityType, entityUuid: entityUuid) }
 }

@@ -1,10 +1,11 @@
 import CPlatform
 
-/// Keeps keys out of core dumps: no core file, and on Linux no debugger of the same user and no other kind of dump.
+/// Keeps keys out of core dumps. Disables core files, and on Linux also debuggers of the same user and other kinds of
+/// dumps.
 ///
-/// Call it first in an executable that opens a vault. On Linux the files under `/proc/self` belong to root
-/// afterwards, so a child that opens `/dev/fd/N` needs the descriptor itself. Children start without the second
-/// protection, and keep the first.
+/// Call it first in an executable that opens a vault. On Linux the files under `/proc/self` belong to root afterwards,
+/// so a child cannot open `/dev/fd/N` and must inherit the descriptor. Children start without the second protection,
+/// but keep the first.
 ///
 /// - Returns: whether the system accepted both. A program continues either way.
 @discardableResult

@@ -3,14 +3,14 @@ import Platform
 
 /// The hashes of the keyring.
 enum Digest {
-  /// SHA-256, as 64 lower-case hexadecimal digits.
+  /// Returns the SHA-256 as 64 lowercase hexadecimal digits.
   static func sha256Hex(_ bytes: ArraySlice<UInt8>) -> String {
     var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
     _ = crypto_hash_sha256(&digest, Array(bytes), UInt64(bytes.count))
     return HexText.text(digest)
   }
 
-  /// BLAKE2b with 32 bytes of output under a key of 16...64 bytes. The output is no secret.
+  /// Returns BLAKE2b with 32 bytes of output under a key of 16...64 bytes. The output is not secret.
   static func mac(_ message: [UInt8], key: SecureBytes) -> [UInt8] {
     var mac = [UInt8](repeating: 0, count: 32)
     key.withPointer { keyBytes in
@@ -19,7 +19,7 @@ enum Digest {
     return mac
   }
 
-  /// BLAKE2b with 32 bytes of output under a key of 16...64 bytes. The output is a secret.
+  /// Returns BLAKE2b with 32 bytes of output under a key of 16...64 bytes. The output is secret.
   static func secret(_ message: [UInt8], key: SecureBytes) throws(KeyError) -> SecureBytes {
     try SecureBytes(
       count: 32,
@@ -30,7 +30,7 @@ enum Digest {
       })
   }
 
-  /// Plain BLAKE2b with 32 bytes of output over a secret.
+  /// Returns plain BLAKE2b of a secret, with 32 bytes of output.
   static func secret(of content: SecureBytes) throws(KeyError) -> SecureBytes {
     try SecureBytes(
       count: 32,
@@ -41,7 +41,7 @@ enum Digest {
       })
   }
 
-  /// Whether both are the same, in constant time.
+  /// Compares two byte sequences in constant time.
   static func isEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
     one.count == other.count && sodium_memcmp(one, other, one.count) == 0
   }

@@ -1,8 +1,8 @@
 import Platform
 
-/// The database key as other programs take it, for reading a vault with any SQLCipher.
+/// The database key in the format of other programs, for reading a vault with any SQLCipher.
 public enum ExportedKey {
-  /// Writes `x'64 hexadecimal digits'` and a line feed to a new file of mode 0600.
+  /// Writes `x'64 hexadecimal digits'` and a line feed to a new file with mode 0600.
   ///
   /// The file opens the database until the key is rotated.
   ///

@@ -5,17 +5,17 @@ import CSodium
 /// libsodium runs one lane (parallelism 1). The default, 64 MiB and 3 passes, is the memory and the passes of the
 /// second recommendation of RFC 9106, which is for machines that cannot spare 2 GiB.
 public struct KeyDerivation: Sendable, Equatable {
-  /// Passes over the memory; 1...64.
+  /// The passes over the memory, 1...64.
   public let opsLimit: Int
-  /// Memory in bytes; 8 MiB...1 GiB, a multiple of 1024.
+  /// The memory in bytes, 8 MiB...1 GiB, a multiple of 1024.
   public let memLimitBytes: Int
 
-  /// The passes that are accepted.
+  /// The accepted passes.
   public static let opsRange = 1...64
-  /// The memory that is accepted, in bytes.
+  /// The accepted memory, in bytes.
   public static let memoryRange = (8 << 20)...(1 << 30)
 
-  /// Parameters, refused when they are outside the accepted ranges.
+  /// Creates parameters within the accepted ranges.
   ///
   /// - Throws: ``KeyError`` `unacceptableParameters`, naming the field and its range.
   public init(opsLimit: Int, memLimitBytes: Int) throws(KeyError) {
@@ -23,7 +23,7 @@ public struct KeyDerivation: Sendable, Equatable {
       throw KeyDerivation.refusal("opsLimit", opsLimit, "1...64 passes")
     }
     guard KeyDerivation.memoryRange.contains(memLimitBytes), memLimitBytes.isMultiple(of: 1024) else {
-      throw KeyDerivation.refusal("memLimitBytes", memLimitBytes, "8388608...1073741824 bytes, whole KiB")
+      throw KeyDerivation.refusal("memLimitBytes", memLimitBytes, "8388608...1073741824 bytes in whole KiB")
     }
     self.init(trusted: opsLimit, memLimitBytes)
   }
@@ -33,28 +33,28 @@ public struct KeyDerivation: Sendable, Equatable {
     self.memLimitBytes = memLimitBytes
   }
 
-  /// 64 MiB, 3 passes: about 0.15 s on a laptop.
+  /// The default: 64 MiB and 3 passes, about 0.15 s on a laptop.
   public static let standard = KeyDerivation(trusted: 3, 64 << 20)
-  /// The least that is accepted, 8 MiB and 1 pass. For tests.
+  /// The lowest accepted cost for tests: 8 MiB and 1 pass.
   public static let smallest = KeyDerivation(trusted: 1, 8 << 20)
 
-  /// Whether either parameter is lower than that of `other`.
+  /// Returns whether either parameter is lower than that of `other`.
   public func isWeaker(than other: KeyDerivation) -> Bool {
     opsLimit < other.opsLimit || memLimitBytes < other.memLimitBytes
   }
 
-  /// The higher of both in each parameter.
+  /// Returns the higher value of both for each parameter.
   func raised(to other: KeyDerivation) -> KeyDerivation {
     KeyDerivation(trusted: max(opsLimit, other.opsLimit), max(memLimitBytes, other.memLimitBytes))
   }
 
   private static func refusal(_ field: String, _ value: Int, _ allowed: String) -> KeyError {
     KeyError(
-      .unacceptableParameters, "the Argon2id parameter \(field) is \(value); allowed are \(allowed)",
-      hint: "a keyring with such a value was not written by this program; put it back from a backup")
+      .unacceptableParameters, "the Argon2id parameter \(field) is \(value); the allowed range is \(allowed)",
+      hint: "another program wrote this value; restore the keyring from a backup")
   }
 
-  /// The 32-byte key of a passphrase.
+  /// Returns the 32-byte key of a passphrase.
   func key(of passphrase: SecureBytes, salt: [UInt8]) throws(KeyError) -> SecureBytes {
     let status: (UnsafeMutablePointer<UInt8>) -> Int32 = { key in
       passphrase.withPointer { secret in

@@ -13,9 +13,9 @@ extension KeyError {
   static func reading(_ name: String, _ failure: Descriptor.Failure) -> KeyError {
     switch failure.number {
     case ENOENT, ENOTDIR:
-      KeyError(.notFound, "\(name): there is no such file", hint: "check the path")
+      KeyError(.notFound, "\(name): no such file", hint: "check the path")
     default:
-      KeyError(.unreadable, "\(name): \(failure.text)", hint: "check the path and who may read it")
+      KeyError(.unreadable, "\(name): \(failure.text)", hint: "check the path and the permissions")
     }
   }
 
@@ -23,11 +23,11 @@ extension KeyError {
   static func writing(_ path: String, _ failure: Descriptor.Failure) -> KeyError {
     switch failure.number {
     case EEXIST:
-      KeyError(.alreadyExists, "\(path): exists already, and is not overwritten", hint: "choose another name")
+      KeyError(.alreadyExists, "\(path): already exists and is not overwritten", hint: "choose another name")
     case ENOSPC, EDQUOT:
-      KeyError(.noSpace, "\(path): \(failure.text)", hint: "make room and try again")
+      KeyError(.noSpace, "\(path): \(failure.text)", hint: "free some space and try again")
     default:
-      KeyError(.cannotWrite, "\(path): \(failure.text)", hint: "check the folder and who may write to it")
+      KeyError(.cannotWrite, "\(path): \(failure.text)", hint: "check the folder and its permissions")
     }
   }
 

@@ -8,9 +8,9 @@ import Platform
   import Musl
 #endif
 
-/// Reading and writing `keyring.json`.
+/// Reads and writes `keyring.json`.
 public enum KeyringFile {
-  /// The keyring at `path`. No key is tried.
+  /// Reads the keyring at `path`. Does not try any key.
   ///
   /// - Throws: ``KeyError`` `notFound`, `unreadable`, and the errors of ``Keyring/init(parsing:)``, all naming the
   ///   path.
@@ -28,8 +28,8 @@ public enum KeyringFile {
   /// When the call returns, the new keyring is on the disk. **After a crash** the file is the old or the new keyring,
   /// never a mixture. One rename commits the change, and so it also commits a rotation. Hold the vault's lock.
   ///
-  /// - Throws: ``KeyError`` `noSpace` or `cannotWrite`. The old keyring is unchanged, unless the message says that
-  ///   only the folder could not be flushed.
+  /// - Throws: ``KeyError`` `noSpace` or `cannotWrite`. The old keyring is unchanged, unless only the flush of the
+  ///   folder failed.
   public static func write(_ keyring: Keyring, at path: String) throws(KeyError) {
     try keyring.serialized().withBytes { bytes throws(KeyError) in
       do throws(FileError) { try AtomicFile(path).replace(with: bytes) } catch { throw .writing(error) }
@@ -38,7 +38,7 @@ public enum KeyringFile {
 
   /// Writes the keyring of a new vault, in the same way.
   ///
-  /// - Throws: ``KeyError`` `alreadyExists` when anything has that name, and the errors of ``write(_:at:)``.
+  /// - Throws: ``KeyError`` `alreadyExists` if the path exists, and the errors of ``write(_:at:)``.
   public static func create(_ keyring: Keyring, at path: String) throws(KeyError) {
     try keyring.serialized().withBytes { bytes throws(KeyError) in
       do throws(FileError) { try AtomicFile(path).create(bytes) } catch { throw .writing(error) }
@@ -53,10 +53,10 @@ public enum KeyringFile {
     } catch {
       throw .reading(path, error)
     }
-    throw KeyError(.unreadable, "\(path): is not a file", hint: "name the keyring.json of a vault")
+    throw KeyError(.unreadable, "\(path): not a file", hint: "name the keyring.json of a vault")
   }
 
-  /// Stops after the largest allowed size. The parser refuses such a file.
+  /// Reads a file up to the largest allowed size. The parser refuses a larger file.
   private static func wholeContent(of file: borrowing Descriptor) throws(Descriptor.Failure) -> [UInt8] {
     var content: [UInt8] = []
     while content.count <= Keyring.maximumBytes {

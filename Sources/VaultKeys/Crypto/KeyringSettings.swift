@@ -2,9 +2,9 @@ import Platform
 
 /// The injected settings for creating and changing a keyring: cost, randomness and time.
 public struct KeyringSettings: Sendable {
-  /// The Argon2id parameters of passphrase slots that are made or changed.
+  /// The Argon2id parameters of passphrase slots that are created or changed.
   public var derivation: KeyDerivation
-  /// Where keys, salts, nonces and ids come from.
+  /// The source of keys, salts, nonces and ids.
   public var randomness: RandomSource
   /// The time, in milliseconds since 1970-01-01 UTC, for `createdAt` of a slot.
   public var now: @Sendable () -> Int64

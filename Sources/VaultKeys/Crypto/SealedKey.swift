@@ -1,14 +1,14 @@
 import CSodium
 import Platform
 
-/// A 32-byte key under another one: XChaCha20-Poly1305 with the data that it is bound to.
+/// A 32-byte key that is encrypted under another key: XChaCha20-Poly1305 with associated data.
 struct SealedKey: Sendable, Equatable {
   static let nonceCount = 24
   static let ciphertextCount = 48
 
-  /// 24 random bytes.
+  /// The nonce, 24 random bytes.
   let nonce: [UInt8]
-  /// 32 encrypted bytes and the tag of 16.
+  /// The 32 encrypted bytes and the 16-byte tag.
   let ciphertext: [UInt8]
 
   init(nonce: [UInt8], ciphertext: [UInt8]) {
@@ -31,7 +31,7 @@ struct SealedKey: Sendable, Equatable {
     self.init(nonce: nonce, ciphertext: output)
   }
 
-  /// The key, or nil when the wrapping key or the context is another one, or a bit was changed.
+  /// Decrypts the key; `nil` for another wrapping key or context, or a changed bit.
   func open(with wrappingKey: SecureBytes, context: String) throws(KeyError) -> SecureBytes? {
     guard wrappingKey.count == 32, nonce.count == SealedKey.nonceCount, ciphertext.count == SealedKey.ciphertextCount
     else { return nil }

@@ -5,17 +5,17 @@ import CSodium
 ///
 /// For one thread at a time.
 public final class SealingStream {
-  /// How many bytes longer a sealed message is.
+  /// The number of bytes by which a sealed message is longer.
   public static let overhead = Int(crypto_secretstream_xchacha20poly1305_ABYTES)
   /// The length of ``header``.
   public static let headerCount = Int(crypto_secretstream_xchacha20poly1305_HEADERBYTES)
 
-  /// Random, no secret; the reader needs it first.
+  /// The random header, which is not secret. The reader needs it first.
   public let header: [UInt8]
   private let state: StreamState
 
   /// Begins a stream.
-  /// - Parameter key: 32 bytes, of which every stream may use the same.
+  /// - Parameter key: 32 bytes. Several streams may use the same key.
   /// - Throws: ``KeyError`` `outOfMemory`.
   public init(key: SecureBytes) throws(KeyError) {
     precondition(key.count == 32)
@@ -28,8 +28,8 @@ public final class SealingStream {
   /// Seals the next message.
   /// - Parameters:
   ///   - sealed: receives ``overhead`` more bytes than the message has.
-  ///   - associated: bytes that are not encrypted, and that the reader has to have just so: they are bound to this message.
-  ///   - isFinal: true for the last message; without one the reader takes the stream as cut short.
+  ///   - associated: unencrypted bytes that are bound to this message. The reader must pass the same bytes.
+  ///   - isFinal: `true` for the last message. A stream without a last message counts as truncated.
   public func seal(
     _ message: UnsafeRawBufferPointer, into sealed: UnsafeMutableRawBufferPointer, associated: UnsafeRawBufferPointer,
     isFinal: Bool = false
@@ -49,7 +49,7 @@ public final class SealingStream {
 public final class OpeningStream {
   private let state: StreamState
 
-  /// Begins to read; nil when the header cannot be one.
+  /// Begins to read; `nil` for an invalid header.
   /// - Throws: ``KeyError`` `outOfMemory`.
   public init?(key: SecureBytes, header: [UInt8]) throws(KeyError) {
     precondition(key.count == 32)

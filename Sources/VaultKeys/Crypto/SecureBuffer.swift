@@ -30,7 +30,7 @@ struct SecureBuffer: ~Copyable {
     capacity *= 2
   }
 
-  /// The room behind the last byte, valid until the next change.
+  /// The free space after the last byte, valid until the next change.
   var freeSpace: UnsafeMutableRawBufferPointer {
     UnsafeMutableRawBufferPointer(start: memory + count, count: capacity - count)
   }
@@ -39,7 +39,7 @@ struct SecureBuffer: ~Copyable {
 
   mutating func dropLast() { count -= 1 }
 
-  /// The bytes read, in exactly their length.
+  /// Returns the bytes in a buffer of exactly their length.
   consuming func finish() throws(KeyError) -> SecureBytes {
     try SecureBytes(copying: UnsafeRawBufferPointer(start: memory, count: count))
   }

@@ -2,17 +2,17 @@ import CSodium
 import Platform
 
 extension SecureBytes {
-  /// Fresh random bytes.
+  /// Returns fresh random bytes.
   public static func random(count: Int, from randomness: RandomSource = .system) throws(KeyError) -> SecureBytes {
     try SecureBytes(count: count, filling: { bytes in randomness.fill(bytes) })
   }
 
-  /// Whether both hold the same bytes, in a time that depends on their length only.
+  /// Compares the bytes, in a time that depends only on their length.
   public func isEqual(to other: SecureBytes) -> Bool {
     count == other.count && withPointer { mine in other.withPointer { sodium_memcmp(mine, $0, count) == 0 } }
   }
 
-  /// The bytes as lower-case hexadecimal digits, two for each, in guarded memory as well.
+  /// Returns the bytes as lowercase hexadecimal digits, two per byte, in guarded memory.
   public func hexText() throws(KeyError) -> SecureBytes {
     try SecureBytes(
       count: count * 2,
@@ -53,7 +53,7 @@ extension SecureBytes {
     return (isNumber & number) | (isLetter & (letter &+ 10)) | (~(isNumber | isLetter) & 16)
   }
 
-  /// The digit of 0...15 by arithmetic: a table would be looked up at an address that depends on the secret.
+  /// Returns the digit of 0...15 by arithmetic, because the address of a table lookup would depend on the secret.
   private static func hexDigit(_ value: UInt8) -> UInt8 {
     value + 0x30 + ((9 &- value) >> 7) * 0x27
   }
@@ -64,6 +64,6 @@ extension SecureBytes: CustomStringConvertible, CustomDebugStringConvertible, Cu
   public var description: String { "SecureBytes(\(count) bytes)" }
   /// The number of bytes, never the bytes.
   public var debugDescription: String { description }
-  /// No children, so that `dump` shows nothing.
+  /// A mirror without children, so that `dump` shows no bytes.
   public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -5,12 +5,12 @@ import CSodium
 /// The memory comes from libsodium: between guard pages, locked so that it is not swapped out (as far as the limits
 /// of the process allow), excluded from core dumps, and wiped with the last reference.
 ///
-/// **Threads.** May be shared and read by any number of threads. Only the initialiser writes the bytes, before
-/// another thread can have the object. Afterwards the pages are read-only for the whole process, and a write would
-/// trap. This proves `@unchecked Sendable`: there is no mutable state.
+/// **Threads.** May be shared and read by any number of threads. Only the initialiser writes the bytes, before another
+/// thread can have the object. Afterwards the pages are read-only for the whole process, and a write would trap. This
+/// justifies `@unchecked Sendable`: the object has no mutable state.
 public final class SecureBytes: @unchecked Sendable {
   private let memory: UnsafeMutableRawPointer
-  /// How many bytes there are; 0 or more.
+  /// The number of bytes, 0 or more.
   public let count: Int
 
   /// Allocates guarded memory of `count` zero bytes, which `fill` writes and which is read-only afterwards.
@@ -26,7 +26,7 @@ public final class SecureBytes: @unchecked Sendable {
       })
   }
 
-  /// The same with the pointer that the C functions of libsodium want.
+  /// Allocates guarded memory that a closure writes through the pointer type of libsodium's C functions.
   init(count: Int, writing fill: (UnsafeMutablePointer<UInt8>) throws(KeyError) -> Void) throws(KeyError) {
     guard Sodium.isReady, count >= 0, let memory = sodium_malloc(max(count, 1)) else {
       throw .outOfMemory("a key")
@@ -38,12 +38,12 @@ public final class SecureBytes: @unchecked Sendable {
     guard sodium_mprotect_readonly(memory) == 0 else { throw .outOfMemory("a key") }
   }
 
-  /// A copy of bytes that live elsewhere. The source is not wiped; see ``init(wiping:)``.
+  /// Copies bytes into guarded memory. The source is not wiped; see ``init(wiping:)``.
   public convenience init(copying source: UnsafeRawBufferPointer) throws(KeyError) {
     try self.init(count: source.count, filling: { target in target.copyMemory(from: source) })
   }
 
-  /// Takes the bytes over and overwrites the array with zeros, also when it throws.
+  /// Copies the bytes and overwrites the array with zeros, also if it throws.
   public convenience init(wiping source: inout [UInt8]) throws(KeyError) {
     defer { sodium_memzero(&source, source.count) }
     try self.init(count: source.count, filling: { target in target.copyBytes(from: source) })
@@ -61,7 +61,7 @@ public final class SecureBytes: @unchecked Sendable {
     try body(UnsafeRawBufferPointer(start: memory, count: count))
   }
 
-  /// The bytes as the C functions of libsodium want them.
+  /// Calls `body` with the pointer type of libsodium's C functions.
   func withPointer<Result, Failure>(
     _ body: (UnsafePointer<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -69,7 +69,7 @@ public final class SecureBytes: @unchecked Sendable {
   }
 }
 
-/// Whether libsodium could start. Every key passes through ``SecureBytes``, which asks this first.
+/// The initialisation of libsodium. Every key passes through ``SecureBytes``, which checks it first.
 enum Sodium {
   static let isReady: Bool = sodium_init() >= 0
 }

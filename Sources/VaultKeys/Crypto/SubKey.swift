@@ -1,11 +1,11 @@
 import CSodium
 
-/// Keys for one purpose each, derived from a 32-byte key, so that no key is used for two things.
+/// Keys for one purpose each, derived from a 32-byte key, so that no key has two purposes.
 enum SubKey: String {
   // The raw values are the 8-byte contexts of crypto_kdf.
   /// From a slot's key: encrypts the root key.
   case slotWrapping = "FVslotwr"
-  /// From a slot's key: the value that tells a wrong secret from a damaged slot.
+  /// From a slot's key: the value that distinguishes a wrong secret from a damaged slot.
   case slotCheck = "FVslotck"
   /// From the root key: encrypts the database key.
   case rootWrapping = "FVrootwr"
@@ -14,7 +14,7 @@ enum SubKey: String {
   /// From the root key: encrypts backups.
   case rootBackup = "FVrootbk"
 
-  /// The sub key number 1 of this purpose, 32 bytes.
+  /// Returns sub key number 1 of this purpose, 32 bytes.
   func key(from key: SecureBytes) throws(KeyError) -> SecureBytes { try key.subKey(1, context: rawValue) }
 }
 

@@ -10,7 +10,7 @@ struct CanonicalReader {
     position = bytes.startIndex
   }
 
-  /// Steps over `text` when it comes next.
+  /// Skips `text` if it is next. Returns whether it was.
   mutating func skip(_ text: String) -> Bool {
     guard bytes[position...].starts(with: text.utf8) else { return false }
     position += text.utf8.count
@@ -25,7 +25,7 @@ struct CanonicalReader {
     guard position == bytes.endIndex else { throw unexpected("the end") }
   }
 
-  /// A whole number of up to 18 digits, without a sign and without leading zeros.
+  /// Reads an integer of up to 18 digits, without a sign and without leading zeros.
   mutating func number(_ field: String) throws(KeyError) -> Int {
     let digits = bytes[position...].prefix { (0x30...0x39).contains($0) }
     guard (1...18).contains(digits.count), digits.count == 1 || digits.first != 0x30 else { throw unexpected(field) }
@@ -33,7 +33,7 @@ struct CanonicalReader {
     return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
   }
 
-  /// A string in quotation marks, with the escapes `\"` and `\\`.
+  /// Reads a string in quotation marks, with the escapes `\"` and `\\`.
   mutating func string(_ field: String, where isAcceptable: (String) -> Bool) throws(KeyError) -> String {
     var content: [UInt8] = []
     try expect("\"", as: field)
@@ -48,7 +48,7 @@ struct CanonicalReader {
     return text
   }
 
-  /// Exactly `count` bytes in base64.
+  /// Reads exactly `count` bytes in base64.
   mutating func base64(_ field: String, count: Int) throws(KeyError) -> [UInt8] {
     try expect("\"", as: field)
     let text = bytes[position...].prefix { $0 != UInt8(ascii: "\"") }
@@ -59,6 +59,6 @@ struct CanonicalReader {
   }
 
   private func unexpected(_ field: String) -> KeyError {
-    .damaged("\(field) is not as it should be, near byte \(position)")
+    .damaged("\(field) is malformed near byte \(position)")
   }
 }

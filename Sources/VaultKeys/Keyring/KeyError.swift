@@ -17,17 +17,17 @@ public struct KeyError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The remedy, in one sentence.
   public let hint: String
 
-  /// An error with its three parts.
+  /// Creates an error from its parts.
   public init(_ code: Code, _ message: String, hint: String) {
     self.code = code
     self.message = message
     self.hint = hint
   }
 
-  /// The message, then the hint in brackets.
+  /// The message, followed by the hint in parentheses.
   public var description: String { "\(message) (\(hint))" }
 
-  /// The same error with the path of the file in front of its message.
+  /// Returns the same error with the path of the file in front of its message.
   func naming(_ path: String) -> KeyError {
     KeyError(code, "\(path): \(message)", hint: hint)
   }
@@ -38,10 +38,10 @@ extension KeyError {
   static func damaged(_ what: String) -> KeyError {
     KeyError(
       .damaged, "the keyring is damaged: \(what)",
-      hint: "put keyring.json back from a backup of this vault; do not edit it by hand")
+      hint: "restore keyring.json from a backup of this vault; do not edit it by hand")
   }
 
-  /// A slot that a caller named and that cannot be used.
+  /// The named slot does not exist or cannot be used.
   static func noSuchSlot(_ what: String) -> KeyError {
     KeyError(.noSuchSlot, what, hint: "list the slots and name one by its id")
   }

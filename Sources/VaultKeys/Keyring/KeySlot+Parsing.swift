@@ -7,7 +7,7 @@ extension KeySlot {
     id = try reader.string("id", where: KeySlot.isWellFormed)
     try reader.expect(",\n      \"kind\": ", as: "kind")
     guard let kind = Kind(rawValue: try reader.string("kind", where: { _ in true })) else {
-      throw .damaged("slot \(id) is of an unknown kind")
+      throw .damaged("slot \(id) has an unknown kind")
     }
     self.kind = kind
     try reader.expect(",\n      \"label\": ", as: "label")

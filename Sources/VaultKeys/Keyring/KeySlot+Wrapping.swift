@@ -1,7 +1,7 @@
 import Platform
 
 extension KeySlot {
-  /// A slot that wraps `rootKey` for `secret`. A passphrase pays `settings.derivation`.
+  /// Creates a slot that wraps `rootKey` for `secret`. A passphrase has the cost `settings.derivation`.
   static func wrapping(
     _ rootKey: SecureBytes, for secret: UnlockSecret, vaultID: String, id: String, label: String, createdAt: String?,
     settings: KeyringSettings
@@ -20,22 +20,22 @@ extension KeySlot {
       keyCheck: try checkValue(of: key))
   }
 
-  /// The root key, or nil when `secret` is not that of the slot.
+  /// Returns the root key; `nil` if `secret` is not that of the slot.
   ///
-  /// - Throws: ``KeyError`` `damaged` when the secret is right and the root key still does not open, and the errors
-  ///   of the secret itself.
+  /// - Throws: ``KeyError`` `damaged` if the secret is right, but the root key does not open; and the errors of the
+  ///   secret.
   func open(with secret: UnlockSecret, vaultID: String) throws(KeyError) -> SecureBytes? {
     guard secret.kind == kind else { return nil }
     let key = try secret.slotKey(salt: salt, derivation: derivation)
     guard Digest.isEqual(try KeySlot.checkValue(of: key), keyCheck) else { return nil }
     let context = KeySlot.wrappingContext(vaultID: vaultID, id: id, kind: kind, derivation: derivation)
     guard let root = try wrappedRootKey.open(with: try SubKey.slotWrapping.key(from: key), context: context) else {
-      throw .damaged("the secret is that of slot \(id), and its root key does not open")
+      throw .damaged("the secret belongs to slot \(id), but does not open its root key")
     }
     return root
   }
 
-  /// A hash of a sub key that is used for nothing else: it shows nothing about the wrapping key.
+  /// Returns a hash of a sub key without another use, which reveals nothing about the wrapping key.
   private static func checkValue(of slotKey: SecureBytes) throws(KeyError) -> [UInt8] {
     Digest.mac(Array("fieldvault-keyring/1\nkey-check".utf8), key: try SubKey.slotCheck.key(from: slotKey))
   }

@@ -12,22 +12,22 @@ public struct KeySlot: Sendable, Equatable, Identifiable {
     case system
   }
 
-  /// 8 lower-case hexadecimal digits, unique in the keyring.
+  /// The id, 8 lowercase hexadecimal digits, unique in the keyring.
   public let id: String
   /// The kind of the secret.
   public let kind: Kind
   /// The owner's name for the slot; see ``Label``. May be empty.
   public let label: String
-  /// When the secret of the slot was set: ISO 8601, UTC, milliseconds.
+  /// The time when the secret of the slot was set: ISO 8601, UTC, milliseconds.
   public let createdAt: String
-  /// The cost of the passphrase; nil for the other kinds.
+  /// The cost of the passphrase; `nil` for other kinds.
   public let derivation: KeyDerivation?
 
-  /// 16 random bytes.
+  /// The salt, 16 random bytes.
   let salt: [UInt8]
   /// The root key under the key of this slot.
   let wrappedRootKey: SealedKey
-  /// 32 bytes that tell whether a secret is that of the slot, before anything is decrypted.
+  /// The 32 bytes by which a secret is checked before anything is decrypted.
   let keyCheck: [UInt8]
 
   static let saltCount = 16

@@ -3,7 +3,7 @@ import Platform
 extension Keyring {
   /// Creates a keyring with one slot: a new vault id, a new root key, and a new database key as generation 1.
   ///
-  /// Nothing is written. If the secret is lost, the data is lost: only the slots open the vault.
+  /// Does not write a file. If the secret is lost, the data is lost: only the slots open the vault.
   ///
   /// - Parameters:
   ///   - secret: unlocks the first slot.
@@ -26,14 +26,14 @@ extension Keyring {
     return (keyring, unlocked)
   }
 
-  /// A keyring with the MAC that belongs to its content.
+  /// Creates a keyring with the MAC of its content.
   init(vaultID: String, generation: Generation, slots: [KeySlot], rootKey: SecureBytes) throws(KeyError) {
     let unsigned = Keyring(vaultID: vaultID, generation: generation, slots: slots, mac: [])
     let mac = try unsigned.expectedMAC(rootKey: rootKey)
     self.init(vaultID: vaultID, generation: generation, slots: slots, mac: mac)
   }
 
-  /// Keyed BLAKE2b over the text of the file up to the line of the MAC.
+  /// Returns the keyed BLAKE2b of the file's text up to the line of the MAC.
   func expectedMAC(rootKey: SecureBytes) throws(KeyError) -> [UInt8] {
     Digest.mac(Array(authenticatedText.utf8), key: try SubKey.rootMAC.key(from: rootKey))
   }
@@ -50,7 +50,7 @@ extension Keyring.Generation {
       context: Self.context(vaultID: vaultID, number: number), randomness: randomness)
   }
 
-  /// The database key, or nil when the root key is another one or a bit was changed.
+  /// Returns the database key; `nil` for another root key or a changed bit.
   func open(rootKey: SecureBytes, vaultID: String) throws(KeyError) -> SecureBytes? {
     try wrappedDatabaseKey.open(
       with: try SubKey.rootWrapping.key(from: rootKey), context: Self.context(vaultID: vaultID, number: number))

@@ -1,7 +1,7 @@
 import Platform
 
 extension Keyring {
-  /// Reads the bytes of a keyring file. No key is tried.
+  /// Parses the bytes of a keyring file. Does not try any key.
   ///
   /// The checksum is compared first, so a changed bit is damage and never looks like a wrong passphrase. Only the
   /// canonical text is accepted: serialising the result gives the same bytes again.
@@ -25,13 +25,13 @@ extension Keyring {
     try reader.expect(",\n", as: "mac")
     try reader.expectEnd()
     // The parser accepts canonical text only. This check proves it.
-    guard serialized() == file else { throw .damaged("its text is not in the canonical form") }
+    guard serialized() == file else { throw .damaged("its text is not in canonical form") }
   }
 
-  /// Everything before the checksum, which must match it.
+  /// Returns the content before the checksum, which must match it.
   private static func checkedContent(of file: [UInt8]) throws(KeyError) -> ArraySlice<UInt8> {
     let tail = checksumLine(String(repeating: "0", count: 64)).utf8.count
-    guard file.count > tail else { throw .damaged("it is cut short") }
+    guard file.count > tail else { throw .damaged("it is truncated") }
     let content = file.dropLast(tail)
     guard file.suffix(tail).elementsEqual(checksumLine(Digest.sha256Hex(content)).utf8) else {
       throw .damaged("its content does not match its checksum")
@@ -40,9 +40,9 @@ extension Keyring {
   }
 
   private static func unknownVersion(_ version: Int) -> KeyError {
-    guard version > Keyring.version else { return .damaged("there is no version \(version) of the format") }
+    guard version > Keyring.version else { return .damaged("its format version \(version) does not exist") }
     return KeyError(
-      .newerFormat, "the keyring has version \(version) of the format, and this program knows version \(Self.version)",
+      .newerFormat, "the keyring has format version \(version), but this program supports version \(Self.version)",
       hint: "use a newer program; the keyring is not damaged")
   }
 

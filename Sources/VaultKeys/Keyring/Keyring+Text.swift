@@ -1,14 +1,14 @@
 import Platform
 
 extension Keyring {
-  /// The file: canonical JSON, of which every byte is determined by the value.
+  /// Returns the file: canonical JSON, in which the value determines every byte.
   public func serialized() -> [UInt8] {
     let text = authenticatedText + "  \"mac\": \"\(Base64.text(mac))\",\n"
     let content = Array(text.utf8)
     return content + Array(Keyring.checksumLine(Digest.sha256Hex(content[...])).utf8)
   }
 
-  /// The end of the file: the checksum over everything before it.
+  /// Returns the end of the file: the checksum of all bytes before it.
   static func checksumLine(_ checksum: String) -> String {
     "  \"checksum\": \"\(checksum)\"\n}\n"
   }
@@ -54,7 +54,7 @@ extension KeySlot {
     "\"opsLimit\": \(derivation.opsLimit), \"memLimitBytes\": \(derivation.memLimitBytes)"
   }
 
-  /// Labels hold no control characters, so two escapes are enough.
+  /// Escapes a label. Labels contain no control characters, so two escapes suffice.
   private static func escaped(_ label: String) -> String {
     var text = String.UnicodeScalarView()
     for scalar in label.unicodeScalars {

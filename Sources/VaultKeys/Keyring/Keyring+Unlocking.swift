@@ -1,10 +1,10 @@
 extension Keyring {
-  /// Opens the keyring with the first slot of the secret's kind that the secret fits.
+  /// Opens the keyring with the first slot of the secret's kind that the secret opens.
   ///
   /// Every passphrase slot that is tried costs its Argon2id parameters: about 0.15 s and 64 MiB with the defaults.
   ///
-  /// - Throws: ``KeyError`` `wrongSecret` when no slot of that kind fits, `noSlotOfThatKind`, `damaged` when a slot
-  ///   fits and the rest of the keyring does not belong to it, `outOfMemory`, and the errors of
+  /// - Throws: ``KeyError`` `wrongSecret` if the secret opens no slot of its kind, `noSlotOfThatKind`, `damaged` if a
+  ///   slot opens but the rest of the keyring does not belong to it, `outOfMemory`, and the errors of
   ///   ``UnlockSecret/validate()``.
   public func unlock(with secret: UnlockSecret) throws(KeyError) -> UnlockedKeyring {
     try secret.validate()
@@ -20,15 +20,15 @@ extension Keyring {
 
   private func unlock(slot: KeySlot, rootKey: SecureBytes) throws(KeyError) -> UnlockedKeyring {
     guard Digest.isEqual(try expectedMAC(rootKey: rootKey), mac) else {
-      throw .damaged("slot \(slot.id) opens, and the MAC over the keyring does not match")
+      throw .damaged("slot \(slot.id) opens, but the MAC of the keyring does not match")
     }
     return try authenticated(slotID: slot.id, rootKey: rootKey)
   }
 
-  /// The keyring with its keys, once the MAC has matched.
+  /// Returns the keyring with its keys, if the MAC matches.
   func authenticated(slotID: String, rootKey: SecureBytes) throws(KeyError) -> UnlockedKeyring {
     guard let databaseKey = try generation.open(rootKey: rootKey, vaultID: vaultID) else {
-      throw .damaged("the root key opens, and the database key of generation \(generation.number) does not")
+      throw .damaged("the root key opens, but the database key of generation \(generation.number) does not")
     }
     return UnlockedKeyring(keyring: self, slotID: slotID, rootKey: rootKey, databaseKey: databaseKey)
   }
@@ -48,15 +48,15 @@ extension Keyring {
         hint: "check Caps Lock and the keyboard layout, or use a key file or the recovery code")
     case .keyFile:
       KeyError(
-        .wrongSecret, "the key file is not that of this vault: it opens no slot",
-        hint: "name another key file; one changed byte makes it another key")
+        .wrongSecret, "the key file does not belong to this vault: it opens no slot",
+        hint: "use another key file; one changed byte makes it a different key")
     case .recovery:
       KeyError(
-        .wrongSecret, "the recovery code is typed correctly, and opens no slot of this vault",
-        hint: "is it the code of another vault, or one that was removed?")
+        .wrongSecret, "the recovery code is typed correctly, but opens no slot of this vault",
+        hint: "check whether it belongs to another vault or to a removed slot")
     case .system:
       KeyError(
-        .wrongSecret, "what the system's secret store keeps for this vault opens no slot of it",
+        .wrongSecret, "the secret in the system's secret store opens no slot of this vault",
         hint: "unlock with another secret, remove the slot and add it again")
     }
   }

@@ -1,15 +1,15 @@
 /// The value of `keyring.json`: which slots open the vault, and the database key of the current generation.
 ///
-/// A value without secrets: everything in it is encrypted or public. Read and write it with ``KeyringFile``.
-/// Changing it needs an ``UnlockedKeyring``, which ``unlock(with:)`` and ``create(with:label:settings:)`` give.
+/// The value contains no secrets: all its data is encrypted or public. Read and write it with ``KeyringFile``. Changing
+/// it needs an ``UnlockedKeyring``, which ``unlock(with:)`` and ``create(with:label:settings:)`` return.
 public struct Keyring: Sendable, Equatable {
-  /// The vault, a random UUID in lower-case text.
+  /// The id of the vault, a random lowercase UUID.
   public let vaultID: String
-  /// The generation of the database that is current.
+  /// The current generation of the database.
   public let generation: Generation
   /// The slots in the order of creation, 1...64.
   public let slots: [KeySlot]
-  /// Over everything above, under a key that only an unlocked keyring has.
+  /// The MAC of all members above, under a key that only an unlocked keyring has.
   let mac: [UInt8]
 
   /// The largest number of slots.
@@ -21,7 +21,7 @@ public struct Keyring: Sendable, Equatable {
 
   /// One encryption of the whole database under one key.
   public struct Generation: Sendable, Equatable {
-    /// 1...999,999,999.
+    /// The number, 1...999,999,999.
     public let number: Int
     /// The database key under the root key.
     let wrappedDatabaseKey: SealedKey
@@ -29,7 +29,7 @@ public struct Keyring: Sendable, Equatable {
     static let range = 1...999_999_999
   }
 
-  /// The slot of that id.
+  /// Returns the slot with an id.
   ///
   /// - Throws: ``KeyError`` `noSuchSlot`.
   public func slot(_ id: String) throws(KeyError) -> KeySlot {

@@ -3,8 +3,8 @@ public enum Label {
   /// The longest label, in bytes of UTF-8.
   public static let maximumBytes = 200
 
-  /// Whether a label may be stored: short, and without control characters or marks that turn the direction of text,
-  /// so that it is safe to print on a terminal.
+  /// Returns whether a label may be stored. It must be short and safe to print on a terminal: without control
+  /// characters and marks that change the direction of text.
   public static func isAcceptable(_ label: String) -> Bool {
     label.utf8.count <= maximumBytes && label.unicodeScalars.allSatisfy(isPrintable)
   }
@@ -20,7 +20,7 @@ public enum Label {
   static func check(_ label: String) throws(KeyError) {
     guard isAcceptable(label) else {
       throw KeyError(
-        .badLabel, "the label is longer than \(maximumBytes) bytes or holds control characters",
+        .badLabel, "the label is longer than \(maximumBytes) bytes or contains control characters",
         hint: "use a short name such as 'laptop' or 'office safe'")
     }
   }

@@ -9,15 +9,15 @@ extension UnlockedKeyring {
     try next(rootKey: rootKey, slots: keyring.slots, settings: settings)
   }
 
-  /// With a fresh root key and a fresh database key, as the next generation.
+  /// Returns the keyring with a fresh root key and a fresh database key, as the next generation.
   ///
-  /// A slot can be kept only when its secret is at hand, because it must wrap the new root key. The others are
-  /// dropped and returned, so that they can be named: ask before the new keyring is written.
+  /// A slot can be kept only if its secret is given, because it must wrap the new root key. All other slots are dropped
+  /// and returned, so that the program can name them. Ask the user before writing the new keyring.
   ///
-  /// - Parameter secrets: Each keeps the slots that it opens, with their ids, labels, dates and, for passphrases,
-  ///   their costs.
-  /// - Throws: ``KeyError`` `wrongSecret` when a secret opens no slot, `lastSlot` when there are no secrets,
-  ///   `limitReached`, `outOfMemory`, and the errors of ``UnlockSecret/validate()``.
+  /// - Parameter secrets: each secret keeps the slots that it opens, with their ids, labels, dates and, for
+  ///   passphrases, their costs.
+  /// - Throws: ``KeyError`` `wrongSecret` if a secret opens no slot, `lastSlot` without secrets, `limitReached`,
+  ///   `outOfMemory`, and the errors of ``UnlockSecret/validate()``.
   public func withNewRootKey(
     keeping secrets: [UnlockSecret], settings: KeyringSettings = .standard
   ) throws(KeyError) -> (unlocked: UnlockedKeyring, dropped: [KeySlot]) {
@@ -59,7 +59,7 @@ extension UnlockedKeyring {
   ) throws(KeyError) -> UnlockedKeyring {
     guard keyring.generation.number < Keyring.Generation.range.upperBound else {
       throw KeyError(
-        .limitReached, "the numbers of the generations are used up", hint: "move the records to a new vault")
+        .limitReached, "no generation number is left", hint: "move the records to a new vault")
     }
     let databaseKey = try SecureBytes.random(count: 32, from: settings.randomness)
     let generation = try Keyring.Generation(

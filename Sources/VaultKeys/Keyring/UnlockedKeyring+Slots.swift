@@ -1,5 +1,5 @@
 extension UnlockedKeyring {
-  /// With one more slot, at the end of ``Keyring/slots``. The other slots are as they were.
+  /// Returns the keyring with a new slot at the end of ``Keyring/slots``. The other slots are unchanged.
   ///
   /// - Throws: ``KeyError`` `limitReached` at 64 slots, `badLabel`, `outOfMemory`, and the errors of
   ///   ``UnlockSecret/validate()``.
@@ -9,8 +9,8 @@ extension UnlockedKeyring {
     try secret.validate()
     guard keyring.slots.count < Keyring.maximumSlots else {
       throw KeyError(
-        .limitReached, "the keyring has \(Keyring.maximumSlots) slots, which is the most",
-        hint: "remove a slot that is not used any more")
+        .limitReached, "the keyring already has \(Keyring.maximumSlots) slots, the maximum",
+        hint: "remove a slot that is no longer used")
     }
     let slot = try KeySlot.wrapping(
       rootKey, for: secret, vaultID: keyring.vaultID,
@@ -27,7 +27,7 @@ extension UnlockedKeyring {
     _ = try keyring.slot(id)
     guard keyring.slots.count > 1 else {
       throw KeyError(
-        .lastSlot, "slot \(id) is the last one: without it nothing opens the vault",
+        .lastSlot, "slot \(id) is the last slot that opens the vault",
         hint: "add another slot first")
     }
     return try replacing(slots: keyring.slots.filter { $0.id != id })
@@ -46,10 +46,10 @@ extension UnlockedKeyring {
     return try rewrapping(slot, for: .passphrase(passphrase), createdAt: nil, settings: settings)
   }
 
-  /// With the cost of a passphrase slot raised to that of the settings; neither parameter is ever lowered.
+  /// Returns the keyring with the cost of a passphrase slot raised to that of the settings. Never lowers a parameter.
   ///
-  /// The passphrase must be that of the slot: it is tried first. Use it after unlocking when
-  /// ``KeySlot/needsUpgrade`` says so.
+  /// The passphrase must be that of the slot: it is tried first. Call this after unlocking if ``KeySlot/needsUpgrade``
+  /// is `true`.
   ///
   /// - Throws: ``KeyError`` `wrongSecret`, `noSuchSlot`, also for a slot of another kind, or `outOfMemory`.
   public func upgradingPassphrase(
@@ -59,7 +59,7 @@ extension UnlockedKeyring {
     let secret = UnlockSecret.passphrase(passphrase)
     guard try slot.open(with: secret, vaultID: keyring.vaultID) != nil else {
       throw KeyError(
-        .wrongSecret, "the passphrase is not that of slot \(id)", hint: "upgrade the slot that the passphrase opens")
+        .wrongSecret, "the passphrase does not open slot \(id)", hint: "upgrade the slot that the passphrase opens")
     }
     var raised = settings
     raised.derivation = slot.derivation?.raised(to: settings.derivation) ?? settings.derivation
@@ -69,7 +69,7 @@ extension UnlockedKeyring {
   private func passphraseSlot(_ id: String) throws(KeyError) -> KeySlot {
     let slot = try keyring.slot(id)
     guard slot.kind == .passphrase else {
-      throw .noSuchSlot("slot \(id) is a \(slot.kind.rawValue) slot, and has no passphrase")
+      throw .noSuchSlot("slot \(id) is a \(slot.kind.rawValue) slot and has no passphrase")
     }
     return slot
   }

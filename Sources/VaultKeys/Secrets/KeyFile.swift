@@ -1,13 +1,13 @@
 import Platform
 
-/// Key files: any file of 32 bytes to 1 MiB, every byte of which counts.
+/// Key files: any file of 32 bytes to 1 MiB. Every byte is part of the key.
 public enum KeyFile {
-  /// The sizes that are accepted, in bytes.
+  /// The accepted sizes, in bytes.
   public static let sizeRange = 32...(1 << 20)
-  /// The first line of the key files that ``create(at:randomness:)`` writes. Any other content is as good.
+  /// The first line of the key files that ``create(at:randomness:)`` writes. Any other content is accepted too.
   public static let header = "fieldvault key file, version 1\n"
 
-  /// The content of the key file at `path`.
+  /// Reads the content of the key file at `path`.
   ///
   /// - Throws: ``KeyError`` `notFound`, `unreadable` or `badKeyFile`.
   public static func read(at path: String) throws(KeyError) -> SecureBytes {
@@ -22,7 +22,7 @@ public enum KeyFile {
 
   /// Writes a new key file: the header, then 32 random bytes as 64 hexadecimal digits and a line feed.
   ///
-  /// The file has mode 0600 and is on the disk when the call returns. Its content is returned, to make a slot of it.
+  /// The file has mode 0600 and is on the disk when the call returns. Returns its content for a slot.
   ///
   /// - Throws: ``KeyError`` `alreadyExists`, `noSpace` or `cannotWrite`. Never overwrites.
   public static func create(at path: String, randomness: RandomSource = .system) throws(KeyError) -> SecureBytes {
@@ -39,7 +39,7 @@ public enum KeyFile {
     return content
   }
 
-  /// The key: plain BLAKE2b, 32 bytes, of the whole content.
+  /// Returns the key: plain BLAKE2b of the whole content, 32 bytes.
   static func key(of content: SecureBytes) throws(KeyError) -> SecureBytes {
     try check(content)
     return try Digest.secret(of: content)
@@ -47,14 +47,14 @@ public enum KeyFile {
 
   static func check(_ content: SecureBytes) throws(KeyError) {
     guard sizeRange.contains(content.count) else {
-      throw bad("a key file has 32 bytes to 1 MiB, this one has \(content.count > 1 << 20 ? "more" : "fewer")")
+      throw bad("a key file must have 32 bytes to 1 MiB; this file has \(content.count > 1 << 20 ? "more" : "fewer")")
     }
     // The classic slip: a file of zeros where random bytes were meant.
     let isUniform = content.withUnsafeBytes { bytes in bytes.dropFirst().allSatisfy { $0 == bytes[0] } }
-    if isUniform { throw bad("the key file is one byte repeated") }
+    if isUniform { throw bad("the key file consists of one repeated byte") }
   }
 
   private static func bad(_ what: String) -> KeyError {
-    KeyError(.badKeyFile, what, hint: "name the key file of this vault, or make a new one")
+    KeyError(.badKeyFile, what, hint: "use the key file of this vault, or create a new one")
   }
 }

@@ -1,5 +1,6 @@
 extension Keyring {
-  /// Returns the secret of a ``KeySlot/Kind/system`` slot from `store`; `nil` if the store has no secret for this vault.
+  /// Returns the secret of a ``KeySlot/Kind/system`` slot from `store`; `nil` if the store has no secret for this
+  /// vault.
   ///
   /// A vault that is used on several machines has a slot for each. The slot whose secret this machine has is used.
   ///
@@ -26,15 +27,15 @@ extension Keyring {
     guard let secret = try systemSecret(in: store()) else {
       throw KeyError(
         .notInSecretStore, "the system's secret store has no secret for this vault",
-        hint: "it is kept on the machine and for the user that added the slot; unlock with another secret")
+        hint: "it exists only on the machine and for the user that added the slot; unlock with another secret")
     }
     return secret
   }
 }
 
 extension UnlockedKeyring {
-  /// Returns the keyring with one more slot, whose random secret `store` keeps. The secret was stored and read back
-  /// when the call returns.
+  /// Returns the keyring with a new slot whose random secret is in `store`. The secret was stored and read back when
+  /// the call returns.
   ///
   /// If the changed keyring is not written afterwards, call ``SystemSecretStore/remove(vaultID:slotID:)`` for its
   /// last slot.
@@ -46,7 +47,7 @@ extension UnlockedKeyring {
   ) throws(KeyError) -> UnlockedKeyring {
     let secret = try SecureBytes.random(count: UnlockSecret.systemCount, from: settings.randomness)
     let changed = try adding(.system(secret), label: label, settings: settings)
-    guard let slot = changed.keyring.slots.last else { throw .damaged("there are no slots") }
+    guard let slot = changed.keyring.slots.last else { throw .damaged("it has no slots") }
     let vaultID = keyring.vaultID
     try store.store(
       secret, vaultID: vaultID, slotID: slot.id, label: "FieldVault slot \(slot.id)\(label.isEmpty ? "" : ": \(label)")"
@@ -55,8 +56,8 @@ extension UnlockedKeyring {
       // The secret that was read back must open the keyring that will be written.
       guard let kept = try store.secret(vaultID: vaultID, slotID: slot.id), kept.isEqual(to: secret) else {
         throw KeyError(
-          .secretStoreRefused, "the system's secret store took a secret and does not give it back",
-          hint: "look at the store with the system's own program; the vault is as it was")
+          .secretStoreRefused, "the system's secret store accepted a secret but does not return it",
+          hint: "check the store with the system's own program; the vault is unchanged")
       }
       _ = try Keyring(parsing: changed.keyring.serialized()).unlock(with: .system(kept))
     } catch {

@@ -11,7 +11,7 @@ enum RecoveryAlphabet {
     }
   }
 
-  /// The value of a character as it may be typed, or nil.
+  /// Returns the value of a typed character, or `nil`.
   static func value(of typed: UInt8) -> UInt8? {
     let upper = (0x61...0x7A).contains(typed) ? typed - 0x20 : typed
     switch upper {
@@ -21,10 +21,10 @@ enum RecoveryAlphabet {
     }
   }
 
-  /// The check value of the first four values of a group, in the field of 32 elements (x^5 + x^2 + 1).
+  /// Returns the check value of the first four values of a group, in the field of 32 elements (x^5 + x^2 + 1).
   ///
-  /// Each value has a weight of its own (x, x^2, x^3, x^4) and the number of the group is added, so that every
-  /// single slip, every swap of two characters of a group and every swap of two groups is found.
+  /// Each value has a different weight (x, x^2, x^3, x^4), and the number of the group is added. This detects every
+  /// single mistake, every swap of two characters of a group and every swap of two groups.
   static func check(of digits: UnsafeRawBufferPointer, group: Int) -> UInt8 {
     var sum = UInt8(group)
     for index in 0..<4 {
@@ -35,7 +35,7 @@ enum RecoveryAlphabet {
     return sum
   }
 
-  /// Times x in the field, without a branch on the value.
+  /// Multiplies by x in the field, without a branch on the value.
   private static func doubled(_ value: UInt8) -> UInt8 {
     ((value << 1) & 31) ^ ((value >> 4) & 1) * 0b00101
   }

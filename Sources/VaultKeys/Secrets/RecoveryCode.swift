@@ -8,18 +8,18 @@ public struct RecoveryCode: Sendable {
   /// The 20 secret bytes.
   let secret: SecureBytes
 
-  /// The bytes of the secret.
+  /// The number of bytes of the secret.
   static let secretCount = 20
-  /// Groups in a code.
+  /// The number of groups in a code.
   static let groupCount = 8
-  /// Characters of a code with its hyphens.
+  /// The number of characters of a code with its hyphens.
   static let textCount = 47
 
   private init(secret: SecureBytes) {
     self.secret = secret
   }
 
-  /// A new code.
+  /// Returns a new code.
   public static func random(from randomness: RandomSource = .system) throws(KeyError) -> RecoveryCode {
     RecoveryCode(secret: try .random(count: secretCount, from: randomness))
   }
@@ -27,7 +27,7 @@ public struct RecoveryCode: Sendable {
   /// Parses a code as a user types it: upper or lower case, with or without spaces, hyphens and line ends. The letter
   /// O is read as 0, and I and L as 1.
   ///
-  /// - Throws: ``KeyError`` `badRecoveryCode`, naming the group with the mistake. No key is tried for it.
+  /// - Throws: ``KeyError`` `badRecoveryCode`, naming the group with the mistake. Does not try any key.
   public init(parsing text: SecureBytes) throws(KeyError) {
     let values = try RecoveryCode.values(in: text)
     secret = try SecureBytes(
@@ -45,7 +45,7 @@ public struct RecoveryCode: Sendable {
       })
   }
 
-  /// The code in eight groups with hyphens, 47 characters, in guarded memory.
+  /// Returns the code in eight groups with hyphens, 47 characters, in guarded memory.
   public func text() throws(KeyError) -> SecureBytes {
     try SecureBytes(
       count: RecoveryCode.textCount,
@@ -60,12 +60,12 @@ public struct RecoveryCode: Sendable {
       })
   }
 
-  /// The secret for ``Keyring/unlock(with:)`` and for a new slot.
+  /// Returns the secret for ``Keyring/unlock(with:)`` and for a new slot.
   public func unlockSecret() throws(KeyError) -> UnlockSecret {
     .recoveryCode(try text())
   }
 
-  /// The 40 values of the characters, 0...31 each.
+  /// Returns the 40 values of the characters, 0...31 each.
   private static func values(in text: SecureBytes) throws(KeyError) -> SecureBytes {
     var found = 0
     let values = try SecureBytes(
@@ -74,7 +74,7 @@ public struct RecoveryCode: Sendable {
         try text.withUnsafeBytes { characters throws(KeyError) in
           for character in characters where !RecoveryAlphabet.isSeparator(character) {
             guard let value = RecoveryAlphabet.value(of: character) else {
-              throw .badRecoveryCode("character \(found + 1) of the recovery code is none of its alphabet")
+              throw .badRecoveryCode("character \(found + 1) of the recovery code is not in its alphabet")
             }
             if found < groupCount * 5 { values[found] = value }
             found += 1
@@ -82,7 +82,7 @@ public struct RecoveryCode: Sendable {
         }
       })
     guard found == groupCount * 5 else {
-      throw .badRecoveryCode("a recovery code has \(groupCount * 5) characters, this one has \(found)")
+      throw .badRecoveryCode("a recovery code must have \(groupCount * 5) characters; this code has \(found)")
     }
     return values
   }
@@ -108,6 +108,6 @@ public struct RecoveryCode: Sendable {
 
 extension KeyError {
   static func badRecoveryCode(_ what: String) -> KeyError {
-    KeyError(.badRecoveryCode, what, hint: "compare it with what was written down, group by group")
+    KeyError(.badRecoveryCode, what, hint: "compare it with your written copy, group by group")
   }
 }

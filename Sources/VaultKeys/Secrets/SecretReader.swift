@@ -20,7 +20,7 @@ enum SecretReader {
     return try line.finish()
   }
 
-  /// Everything, up to `limit` bytes.
+  /// Reads the whole source, up to `limit` bytes.
   static func whole(of source: SecretSource, limit: Int) throws(KeyError) -> SecureBytes {
     let descriptor = try source.open()
     var content = try SecureBuffer()
@@ -32,7 +32,7 @@ enum SecretReader {
 }
 
 extension SecureBuffer {
-  /// Reads straight into the guarded memory; 0 at the end of the input.
+  /// Reads directly into the guarded memory. Returns 0 at the end of the input.
   mutating func append(
     from descriptor: borrowing Descriptor, named name: String, atMost limit: Int
   ) throws(KeyError) -> Int {

@@ -1,6 +1,6 @@
 import Platform
 
-/// Where a secret is read from. A secret is never an argument of a command and never in the environment.
+/// The source of a secret. A secret is never an argument of a command and never in the environment.
 public enum SecretSource: Sendable, Equatable {
   /// A file, or a named pipe.
   case file(path: String)
@@ -8,10 +8,10 @@ public enum SecretSource: Sendable, Equatable {
   case descriptor(Int32)
   /// Standard input.
   case standardInput
-  /// A question on the terminal of the process, with the echo off. Standard input may be something else.
+  /// A prompt on the terminal of the process, with the echo off. Standard input may be something else.
   case terminal(prompt: String)
 
-  /// The source that an option's value names: `-` is standard input, anything else a path.
+  /// Creates the source that an option's value names: `-` is standard input, any other value a path.
   public init(option: String) {
     self = option == "-" ? .standardInput : .file(path: option)
   }
@@ -30,7 +30,7 @@ public enum SecretSource: Sendable, Equatable {
     return line
   }
 
-  /// Reads a recovery code as it was typed: the whole of a file (at most 4 KiB), or a line on the terminal.
+  /// Reads a recovery code: a whole file (at most 4 KiB), or a line on the terminal.
   ///
   /// - Throws: ``KeyError`` `badRecoveryCode`, and the errors of reading.
   public func readRecoveryCode() throws(KeyError) -> SecureBytes {
@@ -56,7 +56,7 @@ public enum SecretSource: Sendable, Equatable {
     }
   }
 
-  /// An open descriptor of the source; not for the terminal, which has its own way.
+  /// Opens the source. Not for a terminal, which uses ``TerminalPrompt``.
   func open() throws(KeyError) -> Descriptor {
     switch self {
     case .file(let path):

@@ -13,10 +13,10 @@ import Synchronization
 /// and reading it takes no lock, so the handler may use it.
 private let wakeUp = Atomic<Int32>(-1)
 
-/// Turns the signals that would leave a terminal without echo into bytes on a pipe.
+/// Converts signals that would leave a terminal without echo into bytes on a pipe.
 ///
-/// The handler does nothing but write(2), which is safe in a signal handler, whichever thread the signal meets.
-/// Signals that were ignored before (nohup) stay ignored.
+/// The handler only calls write(2), which is safe in a signal handler on any thread. Signals that were ignored before
+/// (nohup) stay ignored.
 struct SignalWatch: ~Copyable {
   private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
 
@@ -49,7 +49,7 @@ struct SignalWatch: ~Copyable {
     _ = close(writeEnd)
   }
 
-  /// Waits until `descriptor` can be read, which gives nil, or a signal comes, which gives its number.
+  /// Waits until `descriptor` is readable or a signal arrives. Returns the number of the signal, or `nil` for input.
   func waitForInput(of descriptor: Int32) throws(KeyError) -> Int32? {
     while true {
       let ready = cplatform_wait_readable(readEnd, descriptor)

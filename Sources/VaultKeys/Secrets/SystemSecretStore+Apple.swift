@@ -57,7 +57,7 @@
       guard status != errSecSuccess else { return }
       let why = SecCopyErrorMessageString(status, nil).map { $0 as String } ?? "status \(status)"
       throw KeyError(
-        .secretStoreRefused, "the keychain refuses: \(why)",
+        .secretStoreRefused, "the keychain refused the request: \(why)",
         hint: "unlock the keychain and allow this program to use it, or unlock the vault with another secret")
     }
   }

@@ -6,7 +6,7 @@
       cplatform_secret_is_available() != 0 ? SecretService() : nil
     }
 
-    /// There is nothing that reaches a store.
+    /// The error if no secret store is available.
     static let missing = KeyError(
       .secretStoreMissing, "the system's secret store cannot be reached: libsecret-1.so.0 is not installed",
       hint: "install it (on Debian and Ubuntu: libsecret-1-0), or use another kind of slot")
@@ -43,7 +43,7 @@
       try call(CPLATFORM_SECRET_CLEAR, vaultID, slotID) { _, _ in }
     }
 
-    /// Runs a call and passes a result that is not an error to `body`: success, or that nothing was found.
+    /// Runs a call and passes a result that is not an error to `body`: success, or a missing item.
     private func call<Result>(
       _ action: cplatform_secret_action, _ vaultID: String, _ slotID: String, label: String = "",
       secret: SecureBytes? = nil,
@@ -60,7 +60,7 @@
       guard fits else { throw refusal("a name is too long") }
       let result = cplatform_secret_run(call, busSeconds, storeSeconds, &isLost)
       guard isLost == 0, result != CPLATFORM_SECRET_DONE, result != CPLATFORM_SECRET_ABSENT else {
-        if isLost != 0 { throw refusal("it does not answer") }
+        if isLost != 0 { throw refusal("it does not respond") }
         return try body(result, call)
       }
       throw error(result, String(cString: cplatform_secret_message(call)))
@@ -71,23 +71,23 @@
       case CPLATFORM_SECRET_NO_LIBRARY: SystemSecrets.missing
       case CPLATFORM_SECRET_NO_MEMORY: .outOfMemory("a thread")
       case CPLATFORM_SECRET_LOCKED: Self.locked
-      case CPLATFORM_SECRET_TIMEOUT: refusal("it does not answer")
+      case CPLATFORM_SECRET_TIMEOUT: refusal("it does not respond")
       case CPLATFORM_SECRET_NO_BUS:
         KeyError(
-          .secretStoreMissing, "the system's secret store cannot be reached, there is no session bus: \(message)",
+          .secretStoreMissing, "the system's secret store cannot be reached without a session bus: \(message)",
           hint: "log in to a desktop session, run the command under dbus-run-session, or unlock with another secret")
-      default: refusal(message.isEmpty ? "it gives no reason" : message)
+      default: refusal(message.isEmpty ? "no reason given" : message)
       }
     }
 
     private func refusal(_ why: String) -> KeyError {
       KeyError(
-        .secretStoreRefused, "the system's secret store refuses: \(why)",
-        hint: "is a keyring program at work and unlocked, such as gnome-keyring-daemon? Or unlock with another secret")
+        .secretStoreRefused, "the system's secret store refused the request: \(why)",
+        hint: "start and unlock a keyring program such as gnome-keyring-daemon, or unlock with another secret")
     }
 
     private static let locked = KeyError(
-      .secretStoreRefused, "the system's secret store is locked, and was not unlocked",
+      .secretStoreRefused, "the system's secret store is locked and was not unlocked",
       hint: "unlock it with its own program, or unlock the vault with another secret")
   }
 #elseif !canImport(Security)

@@ -17,7 +17,8 @@ struct TerminalEcho {
     var attributes = termios()
     guard tcgetattr(descriptor, &attributes) == 0 else {
       throw KeyError(
-        .noTerminal, "a passphrase is needed, and this is no terminal", hint: "name a file that holds the passphrase")
+        .noTerminal, "a passphrase is required, but the input is not a terminal",
+        hint: "name a file that holds the passphrase")
     }
     before = attributes
     attributes.c_lflag &= ~tcflag_t(ECHO | ECHOE | ECHOK | ECHONL)
@@ -25,7 +26,7 @@ struct TerminalEcho {
     attributes.c_iflag |= tcflag_t(ICRNL)
     guard TerminalEcho.set(attributes, on: descriptor, TCSADRAIN) else {
       throw KeyError(
-        .noTerminal, "the echo of the terminal cannot be turned off",
+        .noTerminal, "cannot turn off the echo of the terminal",
         hint: "name a file that holds the passphrase in its first line")
     }
   }

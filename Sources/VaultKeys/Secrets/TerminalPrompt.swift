@@ -16,7 +16,7 @@ import Platform
 struct TerminalPrompt: ~Copyable {
   private let terminal: Descriptor
 
-  /// One question at a time in the whole process: the echo and the signals belong to all of it.
+  /// The lock that allows one prompt at a time, because the echo and the signals belong to the whole process.
   private static let lock = Locked<Void>(())
 
   /// The terminal of the process.
@@ -25,7 +25,7 @@ struct TerminalPrompt: ~Copyable {
       terminal = try Descriptor(opening: "/dev/tty", O_RDWR)
     } catch {
       throw KeyError(
-        .noTerminal, "a passphrase is needed, and there is no terminal to ask on",
+        .noTerminal, "a passphrase is required, but there is no terminal",
         hint: "name a file that holds the passphrase in its first line, or a key file")
     }
   }
@@ -47,9 +47,9 @@ struct TerminalPrompt: ~Copyable {
       // The caller refuses an empty secret, so it is not requested twice.
       if first.count == 0 { return first }
       if try ask("Repeat: ").isEqual(to: first) { return first }
-      if attempt < 3 { try say("They differ. Once more.\n") }
+      if attempt < 3 { try say("The entries differ. Try again.\n") }
     }
-    throw KeyError(.secretsDiffer, "the two answers differ", hint: "try again, and type slowly")
+    throw KeyError(.secretsDiffer, "the two entries differ", hint: "try again and type slowly")
   }
 
   private func askUntilAnswered(_ prompt: String) throws(KeyError) -> SecureBytes {
@@ -120,6 +120,6 @@ struct TerminalPrompt: ~Copyable {
   }
 
   private static var cancelled: KeyError {
-    KeyError(.cancelled, "the question was not answered", hint: "start again when the passphrase is at hand")
+    KeyError(.cancelled, "the passphrase prompt was cancelled", hint: "try again when you have the passphrase")
   }
 }

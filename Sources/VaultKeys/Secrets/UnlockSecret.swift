@@ -4,17 +4,17 @@ public enum UnlockSecret: Sendable {
   case passphrase(SecureBytes)
   /// The content of a key file: 32 bytes to 1 MiB.
   case keyFile(SecureBytes)
-  /// A recovery code as it was typed.
+  /// A typed recovery code.
   case recoveryCode(SecureBytes)
   /// A secret in the operating system's secret store: 32 bytes. See ``SystemSecretStore``.
   case system(SecureBytes)
 
   /// The longest passphrase and the longest key file, in bytes.
   public static let maximumBytes = 1 << 20
-  /// The length of a secret that the system keeps, in bytes.
+  /// The length of a secret in the system's secret store, in bytes.
   public static let systemCount = 32
 
-  /// The slots that it can open.
+  /// The kind of slot that the secret opens.
   public var kind: KeySlot.Kind {
     switch self {
     case .passphrase: .passphrase
@@ -36,7 +36,7 @@ public enum UnlockSecret: Sendable {
     }
   }
 
-  /// The 32-byte key that a slot with this salt and cost has for the secret.
+  /// Returns the 32-byte key of the secret for a slot with this salt and cost.
   func slotKey(salt: [UInt8], derivation: KeyDerivation?) throws(KeyError) -> SecureBytes {
     switch self {
     case .passphrase(let bytes):
@@ -52,7 +52,7 @@ public enum UnlockSecret: Sendable {
     }
   }
 
-  /// Strong secrets need no costly derivation, only a key of their own for every slot.
+  /// Returns the key of a strong secret, which needs no costly derivation, only a different key for each slot.
   private func saltedKey(of secret: SecureBytes, salt: [UInt8]) throws(KeyError) -> SecureBytes {
     try Digest.secret(Array("fieldvault-keyring/1\n\(kind.rawValue)\n".utf8) + salt, key: secret)
   }
@@ -63,12 +63,12 @@ public enum UnlockSecret: Sendable {
 
   private static func checkPassphrase(_ bytes: SecureBytes) throws(KeyError) {
     guard bytes.count > 0 else {
-      throw KeyError(.emptySecret, "the passphrase is empty", hint: "a passphrase has at least one character")
+      throw KeyError(.emptySecret, "the passphrase is empty", hint: "use a passphrase of at least one character")
     }
     guard bytes.count <= maximumBytes else {
       throw KeyError(
         .secretTooLong, "the passphrase is longer than \(maximumBytes) bytes",
-        hint: "is it the right file? A key file is another kind of slot")
+        hint: "check the file; a key file is another kind of slot")
     }
   }
 }

@@ -75,8 +75,8 @@ package final class CSVReader {
     if end >= 3, buffer[0] == 0xef, buffer[1] == 0xbb, buffer[2] == 0xbf { start = 3 }
   }
 
-  /// Moves the unread bytes to the front of the buffer and reads more bytes behind them. Doubles the buffer if one
-  /// record fills it.
+  /// Moves the unread bytes to the front of the buffer and appends more bytes. Doubles the buffer if one record fills
+  /// it.
   private func refill() throws {
     guard let base = buffer.baseAddress else { return }
     if start > 0 {
@@ -86,7 +86,7 @@ package final class CSVReader {
     }
     if end == buffer.count {
       guard buffer.count < limit else {
-        let what = "a record above \(limit >> 20) MiB"
+        let what = "a record is larger than \(limit >> 20) MiB"
         throw openQuoteLine.map { neverClosed($0, what + ": ") } ?? refusal(what, line)
       }
       let larger = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: buffer.count * 2)
@@ -106,7 +106,7 @@ package final class CSVReader {
   }
 
   private func refusal(_ what: String, _ line: Int) -> VaultError {
-    VaultError(.refused, "\(source.name):\(line): \(what)", hint: "quotes within a field are doubled")
+    VaultError(.refused, "\(source.name):\(line): \(what)", hint: "quotes within a field must be doubled")
   }
 
   /// Parses the record at `start`. Returns `nil` when more bytes are needed, and `false` when there are no more
@@ -156,7 +156,7 @@ package final class CSVReader {
         if position < end, buffer[position] == 0x0d, position + 1 == end, !isAtEnd { return nil }
         if position < end, buffer[position] != separator, !isLineEnd(position) {
           guard skipLine(from: position, extra: lines) else { return nil }
-          throw Problem(line: opened, message: "there is text behind a closing quote; quotes in a field are doubled")
+          throw Problem(line: opened, message: "text after a closing quote; quotes in a field must be doubled")
         }
       } else {
         let begin = position

@@ -96,7 +96,7 @@ extension Entity {
     if parts.count == 2 {
       guard let reference, let target = entities.entity(ofTable: reference.table) else {
         throw VaultError(
-          .refused, "\(type).\(column.name) is no reference, so nothing can be looked up by '\(parts[1])'")
+          .refused, "\(type).\(column.name) is not a reference, so it cannot be looked up by '\(parts[1])'")
       }
       lookup = try target.column(parts[1]).name
     }
@@ -126,7 +126,7 @@ extension Entity {
   private func refuseDoubles(_ targets: [ImportTarget]) throws {
     var seen: Set<String> = []
     for target in targets where !seen.insert(target.column.name).inserted {
-      throw VaultError(.refused, "\(type).\(target.column.name) would be filled twice", hint: "map it once")
+      throw VaultError(.refused, "\(type).\(target.column.name) would be set twice", hint: "map the field once")
     }
   }
 

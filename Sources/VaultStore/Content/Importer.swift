@@ -29,7 +29,7 @@ package struct Importer {
     let reader = CSVReader(source)
     do {
       guard try reader.next() else {
-        throw VaultError(.refused, "\(source.name) is empty", hint: "its first line names the columns")
+        throw VaultError(.refused, "\(source.name) is empty", hint: "the first line must contain the column names")
       }
     } catch let problem as CSVReader.Problem {
       throw VaultError(.refused, "\(source.name):\(problem.line): \(problem.message)")
@@ -54,7 +54,7 @@ package struct Importer {
       do {
         guard try reader.next() else { break }
         guard reader.count == columns.count else {
-          throw RowProblem(field: nil, message: "has \(reader.count) values, and the first line names \(columns.count)")
+          throw RowProblem(field: nil, message: "has \(reader.count) values instead of \(columns.count)")
         }
         try binder.insert(reader, statement)
         result.imported += 1
@@ -296,7 +296,7 @@ extension Importer {
       let text: String
       switch value {
       case .text(let given), .typed(.string(let given)): text = given
-      default: throw RowProblem(field: name, message: "is not a text")
+      default: throw RowProblem(field: name, message: "is not text")
       }
       do {
         let found = try References(connection: connection, entities: entities).find(

@@ -22,7 +22,7 @@ struct JSONFields {
       let name = try row.decode(String.self, at: 0)
       guard let scalar = try Self.scalar(row) else {
         throw VaultError(
-          .badValue, "\(entity.type).\(name) has half of a surrogate pair, which is no character", name: name)
+          .badValue, "\(entity.type).\(name) has an unpaired surrogate", name: name)
       }
       fields.append((name, .typed(scalar)))
     }
@@ -83,12 +83,12 @@ struct JSONDocument {
       return false
     }
     guard type == "array" else {
-      throw VaultError(.badValue, "\(name): neither an object nor an array of objects")
+      throw VaultError(.badValue, "\(name): not an object or an array of objects")
     }
     try connection.forEach("SELECT key, type, value FROM json_each(\(text))") { row in
       let index = try row.decode(Int.self, at: 0)
       guard try row.decode(String.self, at: 1) == "object" else {
-        throw VaultError(.badValue, "\(name): element \(index + 1) of the array is no object")
+        throw VaultError(.badValue, "\(name): element \(index + 1) of the array is not an object")
       }
       try body(index, try row.decode(at: 2))
     }
@@ -98,7 +98,7 @@ struct JSONDocument {
   /// Returns the error for invalid JSON, with the line of the mistake.
   private static func mistake(in text: String, name: String, on connection: Connection) throws -> VaultError {
     let before: Substring.UTF8View
-    var what = "this is not JSON"
+    var what = "invalid JSON"
     do {
       _ = try SyncValue(parsing: text)
       // The parser of the wire format accepts some text that SQLite refuses. SQLite counts characters from 1.

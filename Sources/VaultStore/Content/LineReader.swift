@@ -41,8 +41,8 @@ final class LineReader {
       }
       guard buffer.count < limit else {
         throw VaultError(
-          .refused, "\(source.name):\(line + 1): a line above \(limit >> 20) MiB",
-          hint: "one object stands on each line")
+          .refused, "\(source.name):\(line + 1): the line is larger than \(limit >> 20) MiB",
+          hint: "write one object on each line")
       }
       try fill()
     }
@@ -81,7 +81,7 @@ extension ByteSource {
       bytes.append(contentsOf: part[..<count])
       guard bytes.count <= limit else {
         throw VaultError(
-          .refused, "\(name) has more than \(limit >> 20) MiB", hint: "check the path, or divide the file")
+          .refused, "\(name) is larger than \(limit >> 20) MiB", hint: "check the path, or split the file")
       }
     }
     if let text = String(validating: bytes, as: UTF8.self) { return text }

@@ -7,13 +7,13 @@ import CipherSQL
 #endif
 
 extension Vault {
-  /// Attaches files to a record in one transaction: all of them, or no file.
+  /// Attaches files to a record in one transaction: either all files or none.
   /// - Parameter progress: receives the path, the bytes of it that are done and its size in bytes. It may throw to
   ///   cancel.
   /// - Returns: the uuids of the new records, in the order of the files.
   /// - Throws: as ``prepareAttachment(from:settings:progress:)`` and
   ///   ``PreparedAttachment/attach(to:_:fields:in:)``.
-  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  @available(*, noasync, message: "call this from a dedicated thread in asynchronous code")
   public func attach(
     _ paths: [String], to owner: Entity, _ uuid: UUID,
     progress: (_ path: String, _ done: Int, _ total: Int) throws -> Void = { _, _, _ in }

@@ -24,7 +24,7 @@ extension Vault {
   ///   - progress: receives the bytes that are done and the size in bytes. It may throw to cancel.
   /// - Returns: the path of the file and its size in bytes.
   /// - Throws: ``VaultError`` with `alreadyExists`, `notHere`, `damaged`, `noSpace` or `cannotWrite`.
-  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  @available(*, noasync, message: "call this from a dedicated thread in asynchronous code")
   public func exportAttachment(
     _ uuid: UUID, _ variant: AttachmentVariant = .full, to target: String, overwrites: Bool = false,
     progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
@@ -39,7 +39,7 @@ extension Vault {
     let free = try Files.freeBytes(at: folder)
     guard free > reader.byteCount else {
       throw VaultError(
-        .noSpace, "\(path) needs \(reader.byteCount) bytes, and \(free) are free there", hint: "choose another place")
+        .noSpace, "\(path) requires \(reader.byteCount) bytes; \(free) are free", hint: "choose another folder")
     }
     let file = try OpenFile(creating: draft)
     do {
@@ -91,6 +91,6 @@ extension Vault {
   }
 
   private static func exists(_ path: String) -> VaultError {
-    VaultError(.alreadyExists, "\(path) exists already", remedy: .chooseOtherPathOrReplace)
+    VaultError(.alreadyExists, "\(path) already exists", remedy: .chooseOtherPathOrReplace)
   }
 }

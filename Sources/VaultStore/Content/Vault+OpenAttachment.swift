@@ -13,7 +13,7 @@ extension Vault {
   /// Opens an attachment for reading. If the file is not on this device, queues its download for the next sync and
   /// throws `notHere`.
   /// - Throws: ``VaultError`` with `noSuchRecord`, `damaged`, or `notHere`.
-  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  @available(*, noasync, message: "call this from a dedicated thread in asynchronous code")
   public func openAttachment(_ uuid: UUID, _ variant: AttachmentVariant = .full) throws -> AttachmentReader {
     // The shared lock prevents the removal of the file while it is being opened.
     let lock = try AttachmentLock(sharing: layout)

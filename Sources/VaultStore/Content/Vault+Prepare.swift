@@ -16,7 +16,7 @@ extension Vault {
   ///   - progress: receives the bytes that are done and the size in bytes. It may throw to cancel.
   /// - Throws: ``VaultError`` with `unreadable` when the file cannot be read or changes while it is read, with
   ///   `noSpace` (if possible before anything is written), or with `cannotWrite`. No file remains after an error.
-  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  @available(*, noasync, message: "call this from a dedicated thread in asynchronous code")
   public func prepareAttachment(
     from path: String, settings: AttachmentSettings? = nil,
     progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
@@ -68,8 +68,8 @@ extension Vault {
     let free = try Files.freeBytes(at: layout.attachments)
     guard free < needed else { return }
     throw VaultError(
-      .noSpace, "\(source.path) needs \(needed) bytes, and \(free) are free where the vault is",
-      hint: "free some space and try again; a smaller storage-limit removes files that the server has")
+      .noSpace, "\(source.path) requires \(needed) bytes; \(free) are free on the disk of the vault",
+      hint: "free some space and try again; a smaller storage-limit evicts files that the server has")
   }
 
   /// The bytes kept free for the thumbnail and for further writes to the database.

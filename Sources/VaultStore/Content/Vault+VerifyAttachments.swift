@@ -6,7 +6,7 @@ extension Vault {
   /// Reads all attachment files and verifies each one against its key and digest. Reports damaged, missing,
   /// orphaned and foreign files.
   /// - Parameter progress: receives the bytes that are done and the bytes in total. It may throw to cancel.
-  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  @available(*, noasync, message: "call this from a dedicated thread in asynchronous code")
   public func verifyAttachments(
     progress: (_ done: Int64, _ total: Int64) throws -> Void = { _, _ in }
   ) throws -> AttachmentVerification {

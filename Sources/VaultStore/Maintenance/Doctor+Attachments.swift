@@ -13,7 +13,7 @@ extension Doctor {
         if !problems.isEmpty { note(kind, problems, &diagnosis) }
       }
       diagnosis.checked.append(
-        "the attachments: \(counted(found.files, "file")) against their keys and digests, \(found.bytes) bytes")
+        "the attachments: \(counted(found.files, "file")), \(found.bytes) bytes, with keys and digests")
     } catch {
       guard error is SQLError || error is VaultError || error is FileError else { throw error }
       diagnosis.unchecked.append("the attachments: \(describe(error))")
@@ -47,21 +47,21 @@ extension Doctor {
       diagnosis.add(
         isAtServer ? .warning : .damage, "attachments", what,
         meaning: isAtServer
-          ? "these files cannot be opened here; the server has them"
-          : "these files cannot be opened; their records are whole",
-        next: isAtServer ? .fetchAttachmentsAgain : .advice("put the files back from a backup")
+          ? "these files cannot be opened here, but the server has them"
+          : "these files cannot be opened; their records are intact",
+        next: isAtServer ? .fetchAttachmentsAgain : .advice("restore the files from a backup")
       )
     case .otherKey:
       diagnosis.add(
-        .warning, "attachments", what, meaning: "the record shows the content of another one",
-        next: .advice("remove the record, or take its file in again"))
+        .warning, "attachments", what, meaning: "the record shows the content of another record",
+        next: .advice("remove the record, or attach its file again"))
     case .orphan:
       diagnosis.add(
-        .warning, "attachments", what, meaning: "they take space, and nothing can open them",
+        .warning, "attachments", what, meaning: "they use space and cannot be opened",
         next: .repairVault)
     case .foreign:
       diagnosis.add(
-        .note, "attachments", what, meaning: "nothing reads it", next: .advice("move it elsewhere, or leave it"))
+        .note, "attachments", what, meaning: "the file is not used", next: .advice("move it elsewhere, or leave it"))
     }
   }
 
@@ -71,7 +71,7 @@ extension Doctor {
       let outcome = try access.withDatabase { try AttachmentSweep(layout: layout, database: $0).run() }
       for name in outcome.removed { repair.done.append("removed \(name), which belonged to no record") }
       if outcome.isPostponed {
-        repair.failed.append("files of no record were not removed, because another program works with attachments now")
+        repair.failed.append("orphaned files were not removed because another program is using attachments")
       }
     } catch {
       repair.failed.append(describe(error))

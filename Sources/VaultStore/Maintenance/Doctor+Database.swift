@@ -12,7 +12,7 @@ extension Doctor {
     let isCheckpointed = opens && checkLog(access, logBytes, &diagnosis)
     try report("Checking the pages")
     let arePagesWhole = checkPages(access, isComplete: isCheckpointed, &diagnosis)
-    guard opens else { return diagnosis.unchecked.append("the tables, which cannot be opened") }
+    guard opens else { return diagnosis.unchecked.append("the tables: the database cannot be opened") }
     try report("Checking the tables and indexes")
     checkStructure(access, arePagesWhole: arePagesWhole, &diagnosis)
     try report("Checking the references")
@@ -29,24 +29,24 @@ extension Doctor {
   private func checkOpening(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) -> Bool {
     do {
       try access.withDatabase { _ in }
-      diagnosis.checked.append("the database opens under its key")
+      diagnosis.checked.append("the database opens with its key")
       return true
     } catch {
       let sql = error as? SQLError
       if sql?.code == .notADatabase {
         diagnosis.add(
-          .damage, "opens", "the database does not open under its key: \(describe(error))",
-          meaning: "its first page is damaged, or it is the database of another vault",
+          .damage, "opens", "the database does not open with its key: \(describe(error))",
+          meaning: "its first page is damaged, or the file belongs to another vault",
           next: .advice("restore a backup"))
       } else if sql?.isDamage ?? false {
         diagnosis.add(
           .damage, "opens", "the database does not open: \(describe(error))",
-          meaning: "the file is cut short, or the list of its tables is damaged",
+          meaning: "the file is truncated, or the list of its tables is damaged",
           next: .restoreOrSalvage)
       } else {
         diagnosis.add(
-          .warning, "opens", "the database cannot be opened: \(describe(error))", meaning: "it could not be checked",
-          next: .advice(sql?.hint ?? "see the message"))
+          .warning, "opens", "the database cannot be opened: \(describe(error))",
+          meaning: "the database could not be checked", next: .advice(sql?.hint ?? "see the message"))
       }
       return false
     }
@@ -57,22 +57,22 @@ extension Doctor {
     let holders = lock.otherHolders
     if bytes > 0, holders.isEmpty {
       diagnosis.add(
-        .note, "log", "a write-ahead log of \(bytes) bytes was there, and no other process has the vault open",
-        meaning: "a program ended without closing it; nothing that it recorded is lost", next: .advice("nothing to do"))
+        .note, "log", "found a write-ahead log of \(bytes) bytes, although no other process has the vault open",
+        meaning: "a program ended without closing the vault; no data is lost", next: .advice("no action needed"))
     }
     let isDone = (try? access.withDatabase { try $0.withWriter { try $0.checkpoint() } }) ?? false
     let size = Files.size(of: access.path + "-wal") ?? 0
     if !isDone {
       diagnosis.add(
         .warning, "log",
-        "the write-ahead log of \(size) bytes cannot be brought back into the database now"
+        "the write-ahead log of \(size) bytes cannot be checkpointed now"
           + (holders.isEmpty ? "" : ", because of \(holders.joined(separator: ", "))"),
-        meaning: "the check of the pages is not complete: it sees the file without the log",
+        meaning: "the page check is incomplete: it reads the file without the log",
         next: .endReadersAndCheckVault)
     } else if size > 256 << 20 {
       diagnosis.add(
         .note, "log", "the write-ahead log has \(size >> 20) MiB", meaning: "opening the vault takes longer",
-        next: .advice("close the vault everywhere once"))
+        next: .advice("close the vault in all programs"))
     }
     diagnosis.checked.append("the write-ahead log")
     return isDone
@@ -85,15 +85,15 @@ extension Doctor {
     } catch {
       diagnosis.add(
         .damage, "pages", "the pages cannot be checked: \(describe(error))",
-        meaning: "the beginning of the file is damaged, or it is no database of this vault",
+        meaning: "the beginning of the file is damaged, or the file is not a database of this vault",
         next: .advice("restore a backup"))
       return false
     }
-    if isComplete { diagnosis.checked.append("every page of the file has its authentication code") }
+    if isComplete { diagnosis.checked.append("the authentication code of every page") }
     guard !problems.isEmpty else { return true }
     diagnosis.add(
       .damage, "pages", summary(problems),
-      meaning: "these pages are not what was written; what stood on them is lost, and everything else can be read",
+      meaning: "these pages are damaged and their content is lost; all other pages can be read",
       next: .restoreOrSalvage)
     return false
   }
@@ -105,7 +105,7 @@ extension Doctor {
     } catch {
       return noteFailure(error, "structure", "the tables and indexes", arePagesWhole, &diagnosis)
     }
-    diagnosis.checked.append("the tables, and that each index holds what its table holds")
+    diagnosis.checked.append("the tables, and each index against its table")
     // The full-text indexes have a separate, more thorough check.
     let problems = found.filter { !$0.contains("FTS5 table") }
     let indexes = problems.filter(Self.isAboutIndex)
@@ -114,18 +114,18 @@ extension Doctor {
     if !indexes.isEmpty {
       diagnosis.add(
         .damage, "indexes", summary(indexes),
-        meaning: "searches through the index miss records or find wrong ones; the records themselves are there",
+        meaning: "searches through the index miss records or find wrong ones; the records themselves are intact",
         next: .repairVault)
     }
     if !values.isEmpty {
       diagnosis.add(
-        .warning, "values", summary(values), meaning: "the record was written past the rules of its table",
+        .warning, "values", summary(values), meaning: "the record violates the rules of its table",
         next: .correctRecord)
     }
     if !structure.isEmpty, arePagesWhole {
       diagnosis.add(
         .damage, "structure", summary(structure),
-        meaning: "the pages are as they were written and do not hang together; records may be missing",
+        meaning: "the pages are authentic but inconsistent; records may be missing",
         next: .restoreOrSalvage)
     }
   }
@@ -144,11 +144,11 @@ extension Doctor {
   private func checkReferences(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) {
     do {
       let problems = try access.withDatabase { try $0.read { try $0.problems(found: .references) } }
-      diagnosis.checked.append("every reference leads to a record")
+      diagnosis.checked.append("every reference points to a record")
       guard !problems.isEmpty else { return }
       diagnosis.add(
         .warning, "references", summary(problems),
-        meaning: "a record refers to one that does not exist; it is shown without it and may be refused by the server",
+        meaning: "a record refers to a missing record; it is shown without the reference, and the server may refuse it",
         next: .correctReference)
     } catch {
       noteFailure(error, "references", "the references", diagnosis.findings("pages").isEmpty, &diagnosis)
@@ -163,8 +163,8 @@ extension Doctor {
           continue
         }
         diagnosis.add(
-          .warning, "search", "the full-text index \(table) is not what it should be: \(problem)",
-          meaning: "searches miss records or find wrong ones; the records themselves are there",
+          .warning, "search", "the full-text index \(table) is inconsistent: \(problem)",
+          meaning: "searches miss records or find wrong ones; the records themselves are intact",
           next: .repairVault)
       }
       diagnosis.checked.append("full-text search: \(tables.count) \(tables.count == 1 ? "index" : "indexes")")
@@ -181,14 +181,14 @@ extension Doctor {
         checkPending(database, migrator, &diagnosis)
         report(try migrator.verify(database), &diagnosis)
       }
-      diagnosis.checked.append("the schema is what its recorded files make")
+      diagnosis.checked.append("the schema against its recorded files")
     } catch {
       if (error as? SQLError)?.isDamage ?? false {
         return noteFailure(error, "schema", "the schema", diagnosis.findings("pages").isEmpty, &diagnosis)
       }
       diagnosis.add(
         .warning, "schema", "the schema cannot be compared: \(describe(error))",
-        meaning: "whether the tables are as their files make them is not known", next: .compareSchema)
+        meaning: "the tables may differ from their schema files", next: .compareSchema)
     }
   }
 
@@ -209,24 +209,24 @@ extension Doctor {
       if !unsendable.isEmpty {
         diagnosis.add(
           .warning, "sync", "\(counted(unsendable.count, "operation")) cannot be sent: \(summary(unsendable))",
-          meaning: "the server does not get these changes",
+          meaning: "the server does not receive these changes",
           next: .changeValueOrDiscard)
       }
       if !violations.isEmpty {
         diagnosis.add(
-          .warning, "sync", "records, outbox and conflicts do not agree: \(summary(violations))",
-          meaning: "some changes would not reach the server, or be sent for nothing", next: .repairVault
+          .warning, "sync", "records, outbox and conflicts are inconsistent: \(summary(violations))",
+          meaning: "some changes may not reach the server, or may be sent needlessly", next: .repairVault
         )
       }
-      diagnosis.checked.append("every change has its operation or its conflict")
+      diagnosis.checked.append("every change has an operation or a conflict")
       for reason in SyncInvariants.WaitingReason.allCases {
         let waiting = try access.withDatabase { database in
           try database.read { try SyncInvariants.waitingVersions(reason, in: $0) }
         }
         if waiting.isEmpty { continue }
         diagnosis.add(
-          .note, "inbox", "versions from the server wait: \(summary(waiting))",
-          meaning: "this vault shows older versions of these records, or none",
+          .note, "inbox", "versions from the server cannot be applied yet: \(summary(waiting))",
+          meaning: "these records are outdated or missing in this vault",
           next: reason == .unknownEntity
             ? .migrate
             : .changeHolderOrMigrate
@@ -243,12 +243,12 @@ extension Doctor {
       guard let first = pending.first else { return }
       diagnosis.add(
         .warning, "migrations",
-        "\(counted(pending.count, "schema file")) not applied, the first is \(first.schema)/\(first.file.fileName)",
-        meaning: "the commands refuse to work with the vault until it is brought up to date",
+        "\(counted(pending.count, "schema file")) not applied, starting with \(first.schema)/\(first.file.fileName)",
+        meaning: "commands refuse to use the vault until it is updated",
         next: .migrate)
     } catch {
       diagnosis.add(
-        .warning, "migrations", describe(error), meaning: "the vault cannot be brought up to date",
+        .warning, "migrations", describe(error), meaning: "the vault cannot be updated",
         next: (error as? SQLError)?.hint.map(Remedy.advice) ?? .showMigrations)
     }
   }
@@ -257,15 +257,15 @@ extension Doctor {
     let derived = differences.filter(Self.isDerived)
     if !derived.isEmpty {
       diagnosis.add(
-        .warning, "triggers", "what FieldVault derives from the schema is not as it should be: \(list(derived))",
-        meaning: "changes are not marked for sync, deletions not as such, or search is not kept up to date",
+        .warning, "triggers", "objects derived from the schema differ: \(list(derived))",
+        meaning: "changes or deletions may not be queued for sync, or search may be out of date",
         next: .repairVault)
     }
     let others = differences.filter { !Self.isDerived($0) }
     if !others.isEmpty {
       diagnosis.add(
-        .warning, "schema", "the schema was changed by hand: \(list(others))",
-        meaning: "a later migration may fail, and rules that the files make may not hold",
+        .warning, "schema", "the schema was changed manually: \(list(others))",
+        meaning: "a later migration may fail, and rules of the schema files may not be enforced",
         next: .undoSchemaChanges)
     }
   }
@@ -287,8 +287,8 @@ extension Doctor {
     // Damaged pages were already reported. Their follow-up errors in other checks add no information.
     guard arePagesWhole else { return }
     diagnosis.add(
-      isDamage ? .damage : .warning, check, "\(what) could not be checked to the end: \(describe(error))",
-      meaning: isDamage ? "a part of the database cannot be read" : "this part of the check is not complete",
+      isDamage ? .damage : .warning, check, "the check of \(what) is incomplete: \(describe(error))",
+      meaning: isDamage ? "a part of the database cannot be read" : "problems in this part may be missed",
       next: isDamage
         ? .restoreOrSalvage
         : (error as? SQLError)?.hint.map(Remedy.advice) ?? .checkVaultAgain)

@@ -22,10 +22,10 @@ extension Doctor {
     for item in looseItems() {
       diagnosis.add(
         .warning, "permissions",
-        "\(item.path) has the mode \(Self.octal(item.mode)), and should have \(Self.octal(item.wanted))",
+        "\(item.path) has the mode \(Self.octal(item.mode)) instead of \(Self.octal(item.wanted))",
         meaning: item.mode & ~item.wanted != 0
-          ? "other users of this machine may reach it; what is in it is encrypted"
-          : "its owner cannot work with it", next: .repairVault)
+          ? "other users of this machine may have access; the content is encrypted"
+          : "its owner cannot use it", next: .repairVault)
     }
     for path in foreignItems() {
       diagnosis.add(
@@ -81,15 +81,15 @@ extension Doctor {
   func checkOrphans(_ diagnosis: inout Diagnosis) {
     for path in ownOrphans() {
       diagnosis.add(
-        .warning, "orphans", "\(path) was left behind by something that was interrupted",
-        meaning: "it takes space, and may be readable with an old key", next: .repairVault)
+        .warning, "orphans", "\(path) is a leftover of interrupted work",
+        meaning: "it uses space and may be readable with an old key", next: .repairVault)
     }
     for path in strangers() {
       diagnosis.add(
-        .note, "orphans", "\(path) is no part of a vault", meaning: "nothing reads it",
+        .note, "orphans", "\(path) is not part of a vault", meaning: "the file is not used",
         next: .advice("move it elsewhere, or leave it"))
     }
-    diagnosis.checked.append("leftovers of interrupted work, and files that do not belong there")
+    diagnosis.checked.append("leftovers of interrupted work, and foreign files")
   }
 
   /// Returns the vault's own leftovers: generations that are not current, an unfinished keyring, the copy of an
@@ -150,12 +150,12 @@ extension Doctor {
     let database = keys.flatMap { Files.size(of: layout.database(generation: $0.keyring.generation.number)) } ?? 0
     if free < 64 << 20 {
       diagnosis.add(
-        .warning, "space", "\(free >> 20) MiB are free where the vault is",
-        meaning: "soon nothing can be recorded; what is recorded stays whole", next: .advice("free some space"))
+        .warning, "space", "only \(free >> 20) MiB are free on the disk of the vault",
+        meaning: "new records may soon fail; stored records are safe", next: .advice("free some space"))
     } else if free < database {
       diagnosis.add(
-        .warning, "space", "\(free >> 20) MiB are free, and the database has \(database >> 20) MiB",
-        meaning: "its key cannot be rotated, because both generations stand side by side for a while",
+        .warning, "space", "\(free >> 20) MiB are free, but the database has \(database >> 20) MiB",
+        meaning: "its key cannot be rotated, which requires space for a second database",
         next: .freeSpaceForRotation)
     }
   }

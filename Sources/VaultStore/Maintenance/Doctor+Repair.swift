@@ -30,7 +30,7 @@ extension Doctor {
       guard finding.severity == .damage else { return finding }
       return Finding(
         .damage, finding.check, what: finding.what, meaning: finding.meaning,
-        next: .advice("go on with \(salvaged.vault), and keep this vault as it is"))
+        next: .advice("continue with \(salvaged.vault), and keep this vault unchanged"))
     }
     return diagnosis
   }
@@ -47,7 +47,7 @@ extension Doctor {
     var repair = RepairReport()
     let held = try KeyringLock(folder: layout.folder)
     defer { withExtendedLifetime(held) {} }
-    try report("Mending the files")
+    try report("Repairing the files")
     sweep(&repair)
     mendPermissions(&repair)
     guard let keys else { return repair }
@@ -88,7 +88,8 @@ extension Doctor {
   private func mendPermissions(_ repair: inout RepairReport) {
     for item in looseItems() {
       if chmod(item.path, item.wanted) == 0 {
-        repair.done.append("gave \(item.path) the mode \(Self.octal(item.wanted)); it had \(Self.octal(item.mode))")
+        let modes = "from \(Self.octal(item.mode)) to \(Self.octal(item.wanted))"
+        repair.done.append("changed the mode of \(item.path) \(modes)")
       } else {
         repair.failed.append(FileError.last("change the mode of", item.path).message)
       }
@@ -107,7 +108,7 @@ extension Doctor {
       let saved = try result.get()
       repair.salvaged = saved
       let rows = saved.tables.reduce(0) { $0 + $1.rows }
-      repair.done.append("saved \(counted(rows, "row")) of \(counted(saved.tables.count, "table")) into \(saved.vault)")
+      repair.done.append("saved \(counted(rows, "row")) of \(counted(saved.tables.count, "table")) to \(saved.vault)")
     } catch let error as VaultError {
       guard error.code == .damaged else { throw error }
       repair.failed.append(error.message)
@@ -134,10 +135,10 @@ extension Doctor {
 
     /// Descriptions of the actions.
     var actions: [String] {
-      (indexes ? ["made all indexes anew from their tables"] : [])
-        + (search ? ["made full-text search anew from its records"] : [])
-        + (triggers ? ["made the derived triggers anew"] : [])
-        + (sync ? ["queued what had no operation"] : [])
+      (indexes ? ["rebuilt all indexes from their tables"] : [])
+        + (search ? ["rebuilt full-text search from its records"] : [])
+        + (triggers ? ["rebuilt the derived triggers"] : [])
+        + (sync ? ["queued changes without an operation"] : [])
     }
 
     func apply(to database: Database) throws {
@@ -163,7 +164,7 @@ extension Doctor {
     // The copy and its write-ahead log each need as much space as the database.
     guard try Files.freeBytes(at: layout.databases) > 2 * size + (1 << 20) else {
       throw VaultError(
-        .noSpace, "a repair is tried on a copy first, which needs \(2 * size) bytes", hint: "free some space")
+        .noSpace, "the trial repair of a copy requires \(2 * size) bytes", hint: "free some space")
     }
     try Files.removeTree(repairFolder)
     try Files.makeFolder(repairFolder)
@@ -175,7 +176,7 @@ extension Doctor {
     try access.withDatabase { try $0.read { try $0.copyPages(to: copy.path, key: copy.key) } }
     try report("Trying the repair on the copy")
     if let problem = try problem(after: mending, of: copy) {
-      repair.failed.append("tried on a copy, and not done, because the copy was not well then: \(problem)")
+      repair.failed.append("the repair was not applied because it failed on a copy: \(problem)")
       return
     }
     try report("Repairing the database")

@@ -79,11 +79,11 @@ public final class Doctor {
     for slot in keyring.slots where slot.needsUpgrade {
       let name = slot.label.isEmpty ? slot.id : "\(slot.id) (\(slot.label))"
       diagnosis.add(
-        .note, "keyring", "the passphrase of slot \(name) costs less to try than is usual today",
-        meaning: "whoever has a copy of the keyring can guess it faster",
-        next: .advice("open the vault with that passphrase once: its slot is then raised by itself"))
+        .note, "keyring", "the passphrase of slot \(name) uses outdated key derivation costs",
+        meaning: "an attacker with a copy of the keyring can guess it faster",
+        next: .advice("open the vault with that passphrase once; the costs are then raised automatically"))
     }
-    diagnosis.checked.append("the keyring: its checksum, its form, its MAC, \(counted(keyring.slots.count, "slot"))")
+    diagnosis.checked.append("the keyring: its checksum, format and MAC, \(counted(keyring.slots.count, "slot"))")
     return unlocked
   }
 
@@ -91,16 +91,16 @@ public final class Doctor {
     do throws(KeyError) {
       return try KeyringFile.read(at: layout.keyring)
     } catch {
-      diagnosis.unchecked.append("the database, which cannot be opened without the keyring")
+      diagnosis.unchecked.append("the database: it cannot be opened without the keyring")
       let isNewer = error.code == .newerFormat
       diagnosis.add(
         isNewer || error.code == .unreadable ? .warning : .damage, "keyring",
         error.code == .notFound ? "the keyring is missing: \(layout.keyring)" : error.message,
         meaning: isNewer
-          ? "this program is too old for the vault" : "nothing opens the database without the keyring",
+          ? "this program is too old for the vault" : "the database cannot be opened without the keyring",
         next: isNewer || error.code == .unreadable
           ? .advice(error.hint)
-          : .advice("put keyring.json back from a backup of this vault; an older one of the same key does too"))
+          : .advice("restore keyring.json from a backup of this vault; an older keyring with the same key also works"))
       return nil
     }
   }
@@ -113,9 +113,9 @@ public final class Doctor {
       return try keyring.unlock(with: secret)
     } catch {
       guard error.code == .damaged else { throw error }
-      diagnosis.unchecked.append("the database, which cannot be opened without the keyring")
+      diagnosis.unchecked.append("the database: it cannot be opened without the keyring")
       diagnosis.add(
-        .damage, "keyring", error.message, meaning: "the keyring was changed by something else than this program",
+        .damage, "keyring", error.message, meaning: "the keyring was changed by another program",
         next: .advice(error.hint))
       return nil
     }
@@ -127,22 +127,22 @@ public final class Doctor {
     guard Files.exists(file) else {
       if !Files.isMissing(file) {
         diagnosis.add(
-          .warning, "generations", "generation \(current) of the database cannot be reached: \(file)",
-          meaning: "whether it is whole is not known", next: .repairVaultAsOwner)
-        diagnosis.unchecked.append("the database, which cannot be reached")
+          .warning, "generations", "generation \(current) of the database is not accessible: \(file)",
+          meaning: "its state is unknown", next: .repairVaultAsOwner)
+        diagnosis.unchecked.append("the database: it is not accessible")
         return false
       }
       let others = OrphanedGenerations.orphans(layout, current: current).filter { $0 != layout.unfinishedKeyring }
       diagnosis.add(
         .damage, "generations", "generation \(current) of the database is missing: \(file)",
         meaning: others.isEmpty
-          ? "the records are not there"
-          : "the records are not there; \(others.joined(separator: ", ")) is under another key, whose keyring is gone",
+          ? "the records are missing"
+          : "the records are missing; \(others.joined(separator: ", ")) has another key, whose keyring is missing",
         next: .advice("restore a backup"))
-      diagnosis.unchecked.append("the database, which is missing")
+      diagnosis.unchecked.append("the database: it is missing")
       return false
     }
-    diagnosis.checked.append("the generations: number \(current) is current and there")
+    diagnosis.checked.append("the generations: number \(current) is current and present")
     return true
   }
 }

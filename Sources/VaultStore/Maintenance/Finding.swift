@@ -23,7 +23,7 @@ public struct Finding: Sendable, Hashable {
   /// The next action.
   public let next: Remedy
 
-  /// Creates a finding, worded for the user.
+  /// Creates a finding with texts for the user.
   /// - Parameters:
   ///   - severity: the severity.
   ///   - check: the short name of the check, such as `pages`.

@@ -59,7 +59,7 @@ struct Salvage {
       let name = "\(stem(of: layout.folder)).salvaged\(number == 1 ? "" : "-\(number)").vault"
       if !Files.exists(name) { return VaultLayout(folder: name) }
     }
-    throw VaultError(.alreadyExists, "there are too many salvaged vaults beside \(layout.folder)", hint: "remove some")
+    throw VaultError(.alreadyExists, "too many salvaged vaults beside \(layout.folder)", hint: "remove some")
   }
 
   /// Creates the new vault.
@@ -87,7 +87,7 @@ struct Salvage {
       path: draft.database(generation: generation), key: source.key, environment: environment)
     try Files.makeFolder(draft.generation(generation))
     try Files.makeFile(target.path)
-    try report("Making the tables anew")
+    try report("Recreating the tables")
     let definitions = try Definitions.read(source, known: schemas)
     var outcome = try target.withDatabase { database in
       try definitions.makeTables(in: database)
@@ -110,7 +110,7 @@ struct Salvage {
       try database.read { try $0.problems(found: .pages, limit: 1) + $0.problems(found: .structure, limit: 1) }
     }
     if let problem = broken.first {
-      throw VaultError(.damaged, "the new vault is not what it should be: \(problem)", hint: "check the disk")
+      throw VaultError(.damaged, "the new vault failed verification: \(problem)", hint: "check the disk")
     }
     return try target.withDatabase { try $0.read { try $0.problems(found: .references) } }
   }
@@ -177,11 +177,11 @@ struct Definitions {
     }
     guard !definitions.items.isEmpty else {
       throw VaultError(
-        .damaged, "nothing can be saved: the beginning of the database, with the list of its tables, is damaged",
+        .damaged, "no records can be saved: the beginning of the database, with the list of its tables, is damaged",
         hint: "restore a backup")
     }
     definitions.problems.append(
-      "the recorded schema files could not be read; the tables are made from those of this program")
+      "the recorded schema files could not be read; used the schema files of this program instead")
     definitions.schemas = [CoreSchema.schema] + (try known.filter(definitions.hasTables))
     return definitions
   }
@@ -267,7 +267,7 @@ struct Definitions {
         do {
           try connection.savepoint { _ = try connection.execute(SQL(raw: item.sql)) }
         } catch let error as SQLError {
-          problems.append("the \(item.type) \(item.name) could not be made: \(error.message)")
+          problems.append("could not create the \(item.type) \(item.name): \(error.message)")
         }
       }
       // This also rebuilds full-text search.

@@ -29,7 +29,7 @@ enum SearchIndexes {
     } catch let error as SQLError {
       // SQLITE_CORRUPT_VTAB. Any other error concerns the pages.
       guard error.sqliteCode == 267 else { throw error }
-      return "its words are not those of its records"
+      return "its words differ from those of its records"
     }
   }
 

@@ -19,7 +19,7 @@ extension Vault {
   /// - Throws: ``VaultError`` with `busy` when another process has the vault open, with `noSpace`, or with
   ///   `damaged` when the copy differs from the original; `KeyError`; `SQLError`. The old key stays valid after an
   ///   error, except after `cannotWrite` with a message that says otherwise.
-  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  @available(*, noasync, message: "call this from a dedicated thread in asynchronous code")
   public func rotateKey(
     _ kind: RotationKind, progress: (RotationProgress) throws -> Void = { _ in }
   ) throws -> RotationPlan {
@@ -30,7 +30,7 @@ extension Vault {
       for _ in 0..<8 {
         if let plan = try tryRotation(kind, progress) { return plan }
       }
-      throw VaultError(.busy, "other processes change the key of this vault again and again", hint: "try again later")
+      throw VaultError(.busy, "other processes keep changing the key of this vault", hint: "try again later")
     }
   }
 
@@ -78,7 +78,7 @@ extension Vault {
     guard plan.freeBytes >= plan.neededBytes else {
       throw VaultError(
         .noSpace,
-        "the new generation needs \(plan.neededBytes) bytes beside the old one, and \(plan.freeBytes) are free",
+        "the new generation requires \(plan.neededBytes) bytes; \(plan.freeBytes) are free",
         hint: "free some space; nothing was changed")
     }
     let folder = layout.generation(plan.nextGeneration)
@@ -126,7 +126,7 @@ extension Vault {
     }
     if let problem {
       throw VaultError(
-        .damaged, "the copy under the new key is not what it should be: \(problem)",
+        .damaged, "the copy with the new key failed verification: \(problem)",
         remedy: .checkDiskAndVault)
     }
     try Files.syncFolder(folder)

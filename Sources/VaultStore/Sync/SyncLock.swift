@@ -15,7 +15,7 @@ import VaultKeys
 package final class SyncLock: Sendable {
   private let descriptor: Int32
 
-  /// Takes the lock at once; `nil` if another worker has it.
+  /// Acquires the lock without waiting. Returns `nil` if another worker holds it.
   package init?(of layout: VaultLayout) throws {
     descriptor = cplatform_open(layout.syncLock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw FileError.last("open", layout.syncLock) }

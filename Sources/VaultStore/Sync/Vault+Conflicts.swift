@@ -82,7 +82,7 @@ extension Vault {
     let found = try database.read { try conflicts("conflictId = \(id)", $0) }
     guard let entry = found.first else {
       throw VaultError(
-        .noSuchRecord, "there is no conflict \(id)", remedy: .showAllConflicts)
+        .noSuchRecord, "no conflict \(id)", remedy: .showAllConflicts)
     }
     return entry
   }

@@ -29,8 +29,8 @@ extension Vault {
     }
     guard let found else {
       throw VaultError(
-        .notFetched, "there is no cached data of \(entity.type) on this device yet",
-        hint: "connect to the network once and sync, then it can be used without")
+        .notFetched, "no cached data for \(entity.type) on this device yet",
+        hint: "connect to a network and sync once; the data is then available offline")
     }
     return found
   }

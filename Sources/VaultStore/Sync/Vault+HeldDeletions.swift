@@ -2,7 +2,7 @@ import CipherSQL
 import SyncModel
 
 extension Vault {
-  /// Accepts the deletions of the next comparison. If a comparison was held, at most as many as it named.
+  /// Accepts the deletions of the next comparison. If a comparison was held, the limit is the number that it named.
   package func acceptDeletions() throws {
     try database.write { connection in
       let held = try SyncSettings.value(.heldDeletions, in: connection)

@@ -61,7 +61,7 @@ extension Vault {
     }
   }
 
-  /// Returns an operation and its payload as JSON; the payload is `nil` if there is nothing to send.
+  /// Returns an operation and its payload as JSON; the payload is `nil` if the operation has none.
   /// - Throws: ``VaultError`` with `noSuchRecord`.
   public func operation(_ id: String) throws -> (entry: OutboxEntry, payload: String?) {
     let found = try database.write { connection in
@@ -71,7 +71,7 @@ extension Vault {
     }
     guard let found else {
       throw VaultError(
-        .noSuchRecord, "there is no operation \(id)", remedy: .showWholeOutbox)
+        .noSuchRecord, "no operation \(id)", remedy: .showWholeOutbox)
     }
     return found
   }

@@ -109,7 +109,7 @@ extension Vault {
     case projects
   }
 
-  /// Returns the value of a setting in the form that ``setPreference(_:_:)`` takes.
+  /// Returns the value of a setting in the form that ``setPreference(_:_:)`` accepts.
   public func preference(_ preference: Preference) throws -> String {
     try database.read { connection in
       switch preference {
@@ -137,8 +137,8 @@ extension Vault {
       func oneOf(_ values: [String]) throws -> String {
         guard values.contains(value) else {
           throw VaultError(
-            .badValue, "\(preference.rawValue) is '\(value)'", hint: "it is one of \(values.joined(separator: ", "))",
-            name: preference.rawValue, candidates: values)
+            .badValue, "invalid \(preference.rawValue) '\(value)'",
+            hint: "use one of \(values.joined(separator: ", "))", name: preference.rawValue, candidates: values)
         }
         return value
       }
@@ -153,7 +153,7 @@ extension Vault {
       case .storageLimit:
         guard let limit = ByteCount.parse(value) else {
           throw VaultError(
-            .badValue, "storage-limit is '\(value)'", hint: "it is a number of bytes, such as 500MB, 2GB or 4GiB",
+            .badValue, "invalid storage-limit '\(value)'", hint: "use a number of bytes, such as 500MB, 2GB or 4GiB",
             name: preference.rawValue)
         }
         try SyncSettings.set(.storageLimit, String(limit), in: connection)
@@ -173,7 +173,7 @@ extension Vault {
     if value == "off" { return nil }
     guard let side = Int(value), (16...100_000).contains(side) else {
       throw VaultError(
-        .badValue, "recompress is '\(value)'", hint: "it is off, or the longest side in pixels, 16 to 100000",
+        .badValue, "invalid recompress '\(value)'", hint: "use off, or the longest side in pixels, 16 to 100000",
         name: "recompress", candidates: ["off"])
     }
     return String(side)
@@ -187,8 +187,8 @@ extension Vault {
     let name = SyncTransaction.activeStatus.column
     guard transaction.catalog.tables[SyncTransaction.scopeEntity]?.places[name] != nil else {
       throw VaultError(
-        .badValue, "projects is 'active', and this vault has no projects with a \(name)",
-        hint: "give all, or uuids with commas between them", name: "projects")
+        .badValue, "projects cannot be 'active': the projects of this vault have no \(name)",
+        hint: "use all, or uuids separated by commas", name: "projects")
     }
     // The next round asks the server for the active projects.
     if try SyncSettings.value(.activeProjects, in: transaction.connection) == nil {
@@ -201,12 +201,12 @@ extension Vault {
     let parts = value.split(separator: ",").map { $0.filter { $0 != " " } }
     guard !parts.isEmpty else {
       throw VaultError(
-        .badValue, "projects is empty", hint: "give all, active, or uuids with commas between them", name: "projects")
+        .badValue, "projects is empty", hint: "use all, active, or uuids separated by commas", name: "projects")
     }
     return try parts.map { part in
       guard let uuid = UUID(sqlText: part) else {
         throw VaultError(
-          .badValue, "projects: '\(part)' is not a uuid", hint: "give all, active, or uuids with commas between them",
+          .badValue, "projects: '\(part)' is not a uuid", hint: "use all, active, or uuids separated by commas",
           name: "projects")
       }
       return uuid.sqlText

@@ -29,18 +29,18 @@ final class BackupReader {
     self.file = file
     guard try Self.bytes(BackupFormat.magic.count, of: file) == BackupFormat.magic else {
       throw VaultError(
-        .damaged, "\(file.path) is no backup of a vault, or its first bytes are damaged", hint: "name another backup")
+        .damaged, "\(file.path) is not a vault backup, or its first bytes are damaged", hint: "use another backup")
     }
     let length = try Self.bytes(8, of: file)
     guard let count = BackupFormat.number(length), count <= BackupFormat.longestKeyring else {
-      throw Self.damaged(file, "its keyring has no possible length")
+      throw Self.damaged(file, "the length of its keyring is invalid")
     }
     keyringBytes = try Self.bytes(count, of: file)
     do throws(KeyError) {
       keyring = try Keyring(parsing: keyringBytes)
     } catch {
       throw VaultError(
-        error.code == .newerFormat ? .refused : .damaged, "\(file.path): \(error.message)", hint: "name another backup")
+        error.code == .newerFormat ? .refused : .damaged, "\(file.path): \(error.message)", hint: "use another backup")
     }
     beginning = BackupFormat.magic + length + keyringBytes
   }
@@ -50,7 +50,7 @@ final class BackupReader {
   /// Starts decrypting the stream.
   func begin(key: SecureBytes) throws {
     guard let stream = try OpeningStream(key: key, header: try Self.bytes(SealingStream.headerCount, of: file)) else {
-      throw damaged("its stream has no possible beginning")
+      throw damaged("its stream header is invalid")
     }
     self.stream = stream
   }
@@ -66,10 +66,10 @@ final class BackupReader {
       // The associated data of the first message is the unencrypted header, so this message cannot have attached
       // bytes.
       beginning.isEmpty || attachedCount == 0
-    else { throw damaged("a part of it has no possible length") }
+    else { throw damaged("the length of a segment is invalid") }
     let sealed = try Self.bytes(length, of: file)
     let attached = UnsafeMutableRawBufferPointer(rebasing: chunk[..<attachedCount])
-    guard try file.fill(attached) == attachedCount else { throw damaged("it is cut short") }
+    guard try file.fill(attached) == attachedCount else { throw damaged("it is truncated") }
     var message = [UInt8](repeating: 0, count: length - SealingStream.overhead)
     let isFinal = beginning.withUnsafeBytes { beginning in
       sealed.withUnsafeBytes { sealed in
@@ -79,7 +79,7 @@ final class BackupReader {
         }
       }
     }
-    guard let isFinal else { throw damaged("a part of it is not what was written") }
+    guard let isFinal else { throw damaged("a segment fails authentication") }
     beginning = []
     return try item(message, UnsafeRawBufferPointer(attached), isFinal: isFinal)
   }
@@ -100,19 +100,19 @@ final class BackupReader {
       return .end
     default: break
     }
-    throw damaged("a part of it does not belong where it is")
+    throw damaged("a segment is out of order")
   }
 
   func damaged(_ what: String) -> VaultError { Self.damaged(file, what) }
 
   private static func damaged(_ file: OpenFile, _ what: String) -> VaultError {
-    VaultError(.damaged, "the backup \(file.path) is damaged: \(what)", hint: "name another backup")
+    VaultError(.damaged, "the backup \(file.path) is damaged: \(what)", hint: "use another backup")
   }
 
   private static func bytes(_ count: Int, of file: OpenFile) throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     let found = try bytes.withUnsafeMutableBytes { try file.fill($0) }
-    guard found == count else { throw damaged(file, "it is cut short") }
+    guard found == count else { throw damaged(file, "it is truncated") }
     return bytes
   }
 

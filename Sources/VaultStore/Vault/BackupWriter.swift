@@ -31,7 +31,7 @@ final class BackupWriter {
       let part = UnsafeMutableRawBufferPointer(rebasing: chunk[..<min(left, chunk.count)])
       let count = try source.fill(part)
       guard count == part.count else {
-        throw VaultError(.unreadable, "cannot read \(source.path): it has become shorter", hint: "try again")
+        throw VaultError(.unreadable, "cannot read \(source.path): it was truncated", hint: "try again")
       }
       try put(.content, attached: UnsafeRawBufferPointer(part))
       left -= count

@@ -9,12 +9,12 @@ import Platform
   import Darwin
 #endif
 
-/// The lock for reading, changing and writing the keyring, so that concurrent changes do not lose each other. It is a
-/// lock on the vault's folder. It leaves no file behind and does not exclude processes that have the vault open.
+/// The lock for reading, changing and writing the keyring, so that concurrent changes do not lose each other. The lock
+/// is on the folder of the vault. It leaves no file and does not exclude processes that have the vault open.
 final class KeyringLock {
   private let descriptor: Int32
 
-  /// Takes the lock and waits for at most ten seconds.
+  /// Acquires the lock and waits for at most ten seconds.
   /// - Throws: ``VaultError`` with `busy`.
   init(folder: String) throws {
     descriptor = cplatform_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
@@ -34,7 +34,7 @@ final class KeyringLock {
     }
   }
 
-  /// Takes the lock if it is free.
+  /// Acquires the lock if it is free.
   init?(ifFree folder: String) {
     descriptor = cplatform_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
     guard descriptor >= 0 else { return nil }

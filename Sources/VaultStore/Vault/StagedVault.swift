@@ -18,14 +18,14 @@ final class StagedVault {
   private var lock: VaultLock?
 
   /// Creates the folders of an empty vault.
-  /// - Throws: ``VaultError`` with `alreadyExists` if the target exists, with `busy` if another process creates a
-  ///   vault there, with `cannotWrite` or `noSpace`.
+  /// - Throws: ``VaultError`` with `alreadyExists` if the target exists, with `busy` if another process creates a vault
+  ///   at the path, with `cannotWrite` or `noSpace`.
   init(for target: VaultLayout) throws {
     self.target = target
     layout = VaultLayout(folder: target.folder + ".making")
     guard !Files.exists(target.folder) else {
       throw VaultError(
-        .alreadyExists, "\(target.folder) exists already", hint: "choose another name; nothing is overwritten")
+        .alreadyExists, "\(target.folder) already exists", hint: "choose another name; nothing is overwritten")
     }
     // Only one process at a time removes an old staged vault and creates its own.
     let makers = try KeyringLock(folder: Files.parent(of: target.folder))
@@ -45,9 +45,9 @@ final class StagedVault {
   func publish() throws {
     for folder in [layout.attachments, layout.databases, layout.folder] { try Files.syncFolder(folder) }
     guard !Files.exists(target.folder) else {
-      throw VaultError(.alreadyExists, "\(target.folder) has come into being meanwhile", hint: "choose another name")
+      throw VaultError(.alreadyExists, "\(target.folder) was created by another process", hint: "choose another name")
     }
-    guard rename(layout.folder, target.folder) == 0 else { throw FileError.last("make", target.folder) }
+    guard rename(layout.folder, target.folder) == 0 else { throw FileError.last("create", target.folder) }
     try Files.syncFolder(Files.parent(of: target.folder))
     lock = nil
   }

@@ -11,8 +11,8 @@ import VaultKeys
 #endif
 
 extension Vault {
-  /// Writes a consistent snapshot of the whole vault to one encrypted file. This and other processes can use the
-  /// vault meanwhile.
+  /// Writes a consistent snapshot of the whole vault to one encrypted file. This and other processes can use the vault
+  /// during the backup.
   ///
   /// The backup opens with the key slots that the keyring has now, independent of later changes to the vault. It
   /// replaces an existing backup by one rename. **After a crash** the path holds the complete old or the complete
@@ -22,7 +22,7 @@ extension Vault {
   /// - Returns: the size of the backup in bytes.
   /// - Throws: ``VaultError`` with `alreadyExists` when the path holds anything but a backup, with `busy`,
   ///   `noSpace` or `cannotWrite`; `SQLError` with `busy` when a long-running read prevents the checkpoint.
-  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  @available(*, noasync, message: "call this from a dedicated thread in asynchronous code")
   public func backUp(
     to path: String, progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
   ) throws -> Int {
@@ -50,7 +50,7 @@ extension Vault {
     defer { withExtendedLifetime(held) {} }
     let keys = try newestKeyring()
     guard layout.database(generation: keys.keyring.generation.number) == path else {
-      throw VaultError(.busy, "the key of this vault has been changed by another process", hint: "try again")
+      throw VaultError(.busy, "another process changed the key of this vault", hint: "try again")
     }
     return (keys, try OpenFile(reading: path))
   }
@@ -118,7 +118,7 @@ private final class BackupTarget {
   }
 
   func publish() throws {
-    guard rename(draft.path, path) == 0 else { throw FileError.last("make", path) }
+    guard rename(draft.path, path) == 0 else { throw FileError.last("create", path) }
     try Files.syncFolder(Files.parent(of: path))
   }
 
@@ -134,7 +134,8 @@ private final class BackupTarget {
       && mark.withUnsafeMutableBytes { try OpenFile(reading: path).fill($0) } == mark.count
     guard isBackup, mark == BackupFormat.magic else {
       throw VaultError(
-        .alreadyExists, "\(path) exists already and is no backup", hint: "choose another name; nothing is overwritten")
+        .alreadyExists, "\(path) already exists and is not a backup",
+        hint: "choose another name; nothing is overwritten")
     }
   }
 

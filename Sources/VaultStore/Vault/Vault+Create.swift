@@ -7,7 +7,7 @@ extension Vault {
   /// - Parameters:
   ///   - path: the folder to create, whose parent exists.
   ///   - schemas: the schemas in addition to FieldVault's own, and their origins.
-  ///   - secret: unlocks the first key slot. There is no other way to open the vault.
+  ///   - secret: unlocks the first key slot. It is the only way to open the vault.
   /// - Throws: ``VaultError`` with `alreadyExists`, `cannotWrite` or `noSpace`; `SQLError` with `migration` if a
   ///   schema file fails; `KeyError` for an empty secret.
   public static func create(

@@ -62,7 +62,7 @@ extension Vault {
 
   private static func damaged(_ file: String) -> VaultError {
     VaultError(
-      .damaged, "the keyring opens, and the database does not: \(file) is damaged or not the one that belongs here",
+      .damaged, "the keyring opens but the database does not: \(file) is damaged or belongs to another vault",
       hint: "restore a backup")
   }
 
@@ -71,16 +71,16 @@ extension Vault {
   public static func existing(_ path: String) throws(VaultError) -> VaultLayout {
     let layout = VaultLayout(folder: path)
     guard Files.exists(layout.folder) else {
-      throw VaultError(.notAVault, "there is no vault at \(path)", remedy: .createVault)
+      throw VaultError(.notAVault, "no vault at \(path)", remedy: .createVault)
     }
     if Files.isFolder(layout.databases), !Files.exists(layout.keyring) {
       throw VaultError(
         .damaged, "the keyring of \(path) is missing: \(layout.keyring)",
-        hint: "put it back from a backup; nothing else opens the database")
+        hint: "restore it from a backup; the database cannot be opened without it")
     }
     guard Files.isFolder(layout.folder), Files.exists(layout.keyring) else {
       throw VaultError(
-        .notAVault, "\(path) is no vault: it has no keyring.json", remedy: .nameVaultFolder)
+        .notAVault, "\(path) is not a vault: it has no keyring.json", remedy: .nameVaultFolder)
     }
     return layout
   }
@@ -107,7 +107,7 @@ extension Vault {
     guard outdated == .migrate else {
       throw VaultError(
         .migrationNeeded,
-        "the vault's tables are older than this program: \(first.schema)/\(first.file.fileName) waits",
+        "the vault requires a migration: \(first.schema)/\(first.file.fileName) is pending",
         remedy: .migrate)
     }
     try migrator.apply(to: database)
@@ -157,7 +157,7 @@ extension Vault {
   /// - Parameters:
   ///   - path: the folder of the vault, whose parent exists. By convention its name ends in `.vault`.
   ///   - secret: unlocks a key slot of an existing vault, or becomes the first key slot of a new one.
-  ///   - schemas: the schemas that the program was compiled with. An existing vault receives those that it lacks.
+  ///   - schemas: the schemas that the program was compiled with. Missing schemas are added to an existing vault.
   /// - Throws: ``VaultError`` with `notAVault` if something else exists at the path, `damaged`, `busy`, `cannotWrite` or
   ///   `noSpace`; `KeyError` with `wrongSecret`, or for an empty secret; `SQLError` with `migration` if a schema file fails.
   public static func open(

@@ -35,7 +35,7 @@ extension Vault {
       let free = try Files.freeBytes(at: draft.layout.folder)
       guard free > total else {
         throw VaultError(
-          .noSpace, "the vault needs \(total) bytes, and \(free) are free", hint: "free some space and try again")
+          .noSpace, "the vault requires \(total) bytes; \(free) are free", hint: "free some space and try again")
       }
       let generation = keys.keyring.generation.number
       try Files.makeFolder(draft.layout.generation(generation))
@@ -63,20 +63,20 @@ extension Vault {
     while true {
       switch try reader.next() {
       case .file(let name, let size):
-        guard left == 0 else { throw reader.damaged("a file of it is cut short") }
+        guard left == 0 else { throw reader.damaged("one of its files is truncated") }
         try output?.synchronize()
         let isDatabase = name == BackupFormat.databaseName
         hasDatabase = hasDatabase || isDatabase
         output = try OpenFile(creating: isDatabase ? database : attachment(name, in: layout))
         left = size
       case .content(let bytes):
-        guard let output, bytes.count <= left else { throw reader.damaged("a file of it is too long") }
+        guard let output, bytes.count <= left else { throw reader.damaged("one of its files is too long") }
         try output.write(bytes)
         left -= bytes.count
         done += bytes.count
         try progress(done)
       case .end:
-        guard left == 0, hasDatabase else { throw reader.damaged("a file of it is missing") }
+        guard left == 0, hasDatabase else { throw reader.damaged("one of its files is missing") }
         try output?.synchronize()
         try syncAttachments(layout)
         return
@@ -122,7 +122,7 @@ extension Vault {
           continue
         }
         throw VaultError(
-          .damaged, "the database of the backup is damaged: \(problem)", hint: "name another backup")
+          .damaged, "the database of the backup is damaged: \(problem)", hint: "use another backup")
       }
     }
   }

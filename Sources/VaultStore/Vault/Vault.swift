@@ -57,7 +57,7 @@ public final class Vault: Sendable {
   public var databasePath: String { layout.database(generation: keyring.keyring.generation.number) }
 }
 
-/// The database key in guarded memory, in the form that the SQL layer takes.
+/// The database key in guarded memory, in the form that the SQL layer accepts.
 struct GuardedKey: EncryptionKey {
   let bytes: SecureBytes
 

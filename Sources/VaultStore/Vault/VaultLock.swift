@@ -20,8 +20,9 @@ public final class VaultLock: Sendable {
   private let descriptor: Int32
   private let path: String
 
-  /// Takes the lock. Waits up to half a second while no other program holds it: a child process that is being started
-  /// has a copy of every descriptor of this process until it runs its program, also of one that was closed meanwhile.
+  /// Acquires the lock. Waits up to half a second while no other program holds it. A child process that is being
+  /// started has a copy of every descriptor of this process until it runs its program, including descriptors closed
+  /// since.
   /// - Throws: ``VaultError`` with `busy` if another process holds a lock that excludes this one.
   public init(path: String, mode: Mode) throws {
     self.path = path
@@ -45,8 +46,8 @@ public final class VaultLock: Sendable {
 
   /// Converts a shared lock into an exclusive one.
   ///
-  /// The system releases the shared lock before it takes the exclusive one, so another process may have had the vault
-  /// in between. If this fails, the shared lock is held again and the keyring has to be read again.
+  /// The system releases the shared lock before it acquires the exclusive one, so another process may have had the
+  /// vault in between. If this fails, the shared lock is held again and the keyring has to be read again.
   /// - Throws: ``VaultError`` with `busy`, naming the holder of the lock.
   func makeExclusive() throws {
     guard flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return }
@@ -74,7 +75,7 @@ public final class VaultLock: Sendable {
     switch mode {
     case .exclusive:
       return VaultError(
-        .busy, "the files of this vault are being changed by \(who)", hint: "wait until it has finished")
+        .busy, "the files of this vault are in use by \(who)", hint: "wait until it has finished")
     case .shared:
       return VaultError(.busy, "the vault is open in \(who)", hint: "close it there, then try again")
     }

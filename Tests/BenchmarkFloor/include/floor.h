@@ -28,7 +28,7 @@ floor_database *floor_open(const char *path, const char *key, int cacheKiB, int 
 void floor_close(floor_database *database);
 const char *floor_error(floor_database *database);
 
-// Each answers 0 on success. The fetching ones put a checksum of what they read where they are told, so that
+// Each function returns 0 on success. Those that fetch store a checksum of the values in the last argument, so that
 // no compiler leaves the work out.
 int floor_execute(floor_database *database, const char *sql);
 int floor_insert_all(floor_database *database, const floor_reading *readings, int count);

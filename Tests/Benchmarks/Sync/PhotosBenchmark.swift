@@ -103,8 +103,8 @@ struct PhotosBenchmark {
         part.withUnsafeBytes { buffer.copyMemory(from: $0) }
         return part.count
       }
-      let answer = try await transport.send(request)
-      guard answer.status == 201 else { throw BenchmarkFailure("the server answers \(answer.status)") }
+      let response = try await transport.send(request)
+      guard response.status == 201 else { throw BenchmarkFailure("the server returns \(response.status)") }
     }
     return (ContinuousClock.now - start).inSeconds
   }

@@ -59,8 +59,8 @@ struct PushBenchmark {
     for body in bodies {
       var request = HTTPRequest("/v1/push", body: body)
       request.headers = [(WireProtocol.header, String(WireProtocol.version))]
-      let answer = try await transport.send(request)
-      guard answer.status == 200 else { throw BenchmarkFailure("the server answers \(answer.status)") }
+      let response = try await transport.send(request)
+      guard response.status == 200 else { throw BenchmarkFailure("the server returns \(response.status)") }
     }
     return (ContinuousClock.now - start).inSeconds
   }

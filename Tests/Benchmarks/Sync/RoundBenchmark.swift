@@ -66,10 +66,10 @@ struct RoundBenchmark {
       entityUuid: side.account.room, baseVersion: side.version, baseEpoch: try await remote.account().epoch,
       schemaVersion: 1,
       patch: RecordPatch(fields: ["squareFootage": area], updatedAt: Clock.system.now()))
-    let answer = try await remote.push(
+    let response = try await remote.push(
       PushRequest(deviceId: identifier, deviceCounter: 1, cursor: nil, operations: [change]))
-    guard case .accepted(let version, _, _) = answer.results.first?.outcome else {
-      throw BenchmarkFailure("the server does not take the change: \(answer.results)")
+    guard case .accepted(let version, _, _) = response.results.first?.outcome else {
+      throw BenchmarkFailure("the server does not take the change: \(response.results)")
     }
     side.version = version
     let (before, start) = (processorTime(), ContinuousClock.now)

@@ -55,7 +55,7 @@ struct SlowClientsBenchmark {
     let (opened, open) = clients.counts
     return Finding(
       "\(connections) connections from \(addresses) addresses that send a byte every 10 s (\(opened) opened, \(open) open at the "
-        + "end): /v1/health answered within \(format(health, 3)) s, a sync within \(format(sync, 3)) s, \(rounds) times in "
+        + "end): /v1/health responded within \(format(health, 3)) s, a sync within \(format(sync, 3)) s, \(rounds) times in "
         + "\(format(seconds, 0)) s (promised: within 1 s)", holds: health <= 1 && sync <= 1)
   }
 

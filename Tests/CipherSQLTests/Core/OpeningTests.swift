@@ -83,7 +83,7 @@ import Testing
     let vault = try TemporaryVault()
     let error = try refusal { try Database(path: vault.folder.path + "/missing/test.db", key: vault.key) }
     #expect(error.code == .cannotOpen)
-    #expect(error.hint == "check that the folder exists and can be written")
+    #expect(error.hint == "check that the folder exists and is writable")
   }
 
   @Test("A key has exactly 32 bytes") func aKeyOfAnotherLengthIsRefused() {

@@ -113,12 +113,12 @@ import Testing
         == "migration: shop/0003_step.sql: version 2 is missing before it")
     #expect(
       message { try Migrator(schemas: [schema([first, (1, "SELECT 1")])]).apply(to: database) }
-        == "migration: shop/0001_step.sql: version 1 stands twice")
+        == "migration: shop/0001_step.sql: version 1 appears twice")
     #expect(try tables(database).isEmpty)
     try Migrator(schemas: [schema([first, second])]).apply(to: database)
     #expect(
       message { try Migrator(schemas: [schema([first])]).apply(to: database) }
-        == "migration: the database is at version 2 of schema 'shop', and this program knows versions up to 1")
+        == "migration: the database is at version 2 of schema 'shop', but this program supports versions up to 1")
   }
 
   @Test(
@@ -129,7 +129,7 @@ import Testing
   func whatDoesNotBelongIntoAFileIsRefused(_ statement: String) throws {
     let database = try Database.inMemory()
     let text = message { try Migrator(schemas: [schema([(1, first.1 + statement + ";")])]).apply(to: database) }
-    #expect(text.contains("does not belong into a schema file"), "\(text)")
+    #expect(text.contains("is not allowed in a schema file"), "\(text)")
     #expect(try tables(database).isEmpty)
   }
 

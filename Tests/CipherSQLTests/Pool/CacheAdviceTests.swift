@@ -27,8 +27,8 @@ import Testing
 
   @Test("A page cache smaller than the working set gives advice") func aCacheThatIsTooSmallIsNamed() throws {
     let text = try #require(try advice(cacheBytes: 1 << 20, rounds: 3))
-    #expect(text.hasPrefix("the page cache of 1 MiB does not hold what is worked with: "))
-    #expect(text.hasSuffix("4 MiB would serve better"))
+    #expect(text.hasPrefix("the page cache of 1 MiB is smaller than the working set: "))
+    #expect(text.hasSuffix("4 MiB would be better"))
   }
 
   @Test("A page cache that holds the working set gives no advice") func aCacheThatHoldsTheWorkingSetIsNot() throws {

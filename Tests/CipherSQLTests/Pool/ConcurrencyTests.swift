@@ -309,7 +309,7 @@ import Testing
 
   // MARK: A connection that does not open
 
-  /// Each waiter gets an answer when the connection that it waits for cannot be opened.
+  /// Each waiting call throws when its connection cannot be opened.
   @Test("A connection that cannot be opened fails all waiting calls") func aFailureToOpenReachesAllWhoWait()
     async throws
   {

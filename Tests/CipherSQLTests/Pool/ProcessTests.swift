@@ -12,7 +12,7 @@ import Testing
 // The method of the same name hides it.
 private let signalProcess: @Sendable (pid_t, Int32) -> Int32 = { kill($0, $1) }
 
-/// A shell with the file open, to which commands are written and whose answers are read.
+/// A shell with the file open. Tests write commands to it and read its output.
 private final class Shell {
   static let path: String? = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
     .map { $0 + "/sqlcipher" }.first { FileManager.default.isExecutableFile(atPath: $0) }

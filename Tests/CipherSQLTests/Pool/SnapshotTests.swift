@@ -106,7 +106,7 @@ import Testing
       }
       #expect(error?.code == .nestedAccess)
       #expect(
-        error?.message == "a \(names.inner) inside a \(names.outer) of the same database could wait forever")
+        error?.message == "a \(names.inner) inside a \(names.outer) of the same database could deadlock")
       #expect(error?.hint == "use the connection that the closure of the \(names.outer) receives")
       #expect(try await database.read { try $0.fetchOne(Self.count, as: Int.self) } == 2)
     }

@@ -40,11 +40,11 @@ func wakes(_ database: Database, query: SQL, _ change: (WriteConnection) throws 
     try db.forEach(query) { _ in }
     return try #require(db.observedReads).reads
   }
-  let answers = Notes<Bool>()
+  let wakeUps = Notes<Bool>()
   let registration = database.hub.add { region, virtualTables in
-    answers.add(region?.touches(reads, isVirtual: virtualTables.contains) ?? false)
+    wakeUps.add(region?.touches(reads, isVirtual: virtualTables.contains) ?? false)
   }
   defer { database.hub.remove(registration) }
   try database.write(change)
-  return answers.all.contains(true)
+  return wakeUps.all.contains(true)
 }

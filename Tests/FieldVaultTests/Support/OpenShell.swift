@@ -6,7 +6,7 @@ final class OpenShell {
   let running: Running
   private var input: Int32
 
-  /// Starts it and waits until the real shell has answered, so that it is at work.
+  /// Starts it and waits for the first output of the shell, so that the vault is open.
   init(_ shop: Workshop) throws {
     var ends: [Int32] = [-1, -1]
     // A pair of sockets, because these can be closed to other children from the start: one that inherits the writing end
@@ -23,9 +23,9 @@ final class OpenShell {
     defer { close(ends[0]) }
     input = ends[1]
     running = try shop.start(["shell"], input: ends[0])
-    try type("SELECT 'rea' || 'dy' AS answer;\n")
+    try type("SELECT 'rea' || 'dy' AS word;\n")
     let running = running
-    try blockUntil("the answer of the shell") { try running.outputSoFar().contains("ready") }
+    try blockUntil("the output of the shell") { try running.outputSoFar().contains("ready") }
   }
 
   deinit { if input >= 0 { close(input) } }

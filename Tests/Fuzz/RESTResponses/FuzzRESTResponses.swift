@@ -13,8 +13,8 @@ enum FuzzRESTResponses: FuzzTarget {
     let rest = bytes.dropFirst(3)
     let reference = String(decoding: rest.prefix(Int(bytes[2])), as: UTF8.self)
     let body = Array(rest.dropFirst(Int(bytes[2])))
-    let answer = RestResponse(HTTPResponse(status: status, contentType: "application/json", body: body), rules)
-    if case .invalid(_, let detail) = answer { require(detail.count <= 400, "a reason is short") }
+    let response = RestResponse(HTTPResponse(status: status, contentType: "application/json", body: body), rules)
+    if case .invalid(_, let detail) = response { require(detail.count <= 400, "a reason is short") }
     guard let address, let url = try? address.resolved(reference, from: "/v1/items?page=1"), address.isOrigin(of: url)
     else {
       return
@@ -32,7 +32,7 @@ private let rules: ResponseRules = {
       "meanings": {"409": "done", "423": "later"}}, "entities": {"A": {"get": "GET /a/{id}"}}}
     """
   do throws(RouteFileError) {
-    return try RouteFile(json: json).answers
+    return try RouteFile(json: json).responseRules
   } catch {
     fatalError("\(error)")
   }

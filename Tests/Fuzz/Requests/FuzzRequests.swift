@@ -5,7 +5,7 @@ import SyncModel
 @testable import HTTPServer
 @testable import SyncServer
 
-/// The routes answer each request of a user: with a result, or with a problem of RFC 9457 that does not blame the server. The first
+/// The routes return a result or a problem of RFC 9457 for each request of a user, never a server error. The first
 /// byte of the input chooses the route, a line with parameters follows, then the body.
 @main
 enum FuzzRequests: FuzzTarget {
@@ -17,7 +17,7 @@ enum FuzzRequests: FuzzTarget {
     let (query, rest) = parameters(line)
     let request = Request(
       method: method, path: path + rest, query: query, headers: headers, body: Array(parts.dropFirst().first ?? []))
-    let response = server.answer(request)
+    let response = server.respond(to: request)
     check(response, request)
   }
 
@@ -44,13 +44,13 @@ enum FuzzRequests: FuzzTarget {
   private static func checkPush(_ response: Response, _ request: Request) {
     guard case .object(let sent)? = try? SyncValue(parsing: request.body),
       case .array(let operations)? = sent["operations"],
-      let answer = try? PushResponse(json: response.body)
+      let pushResponse = try? PushResponse(json: response.body)
     else { fatalError("does not hold: a response to a push is read by a device") }
     let ids = operations.map { operation -> String? in
       guard case .object(let members) = operation, case .text(let id)? = members["operationId"] else { return nil }
       return id
     }
-    require(answer.results.map(\.operationId) == ids, "each operation has its result")
+    require(pushResponse.results.map(\.operationId) == ids, "each operation has its result")
   }
 
   /// `name=value` with `&` between them; what has no name follows the path.

@@ -42,8 +42,8 @@ final class FuzzServer: Sendable {
       routes: SyncService(storage: records, limits: limits, serverUuid: "", log: .silent, environment: .system).routes,
       log: .silent, user: { _ in member }, authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
     let response = Self.waiting {
-      await seeding.answer(
-        Request(
+      await seeding.respond(
+        to: Request(
           method: "POST", path: "/v1/push",
           headers: [
             "authorization": "Bearer x", "content-type": "application/json",
@@ -53,24 +53,24 @@ final class FuzzServer: Sendable {
     require(response.status == 200, "the records of the fuzz target: \(String(decoding: response.body, as: UTF8.self))")
   }
 
-  /// The answer to a request, after the decisions that come before its body.
-  func answer(_ request: Request) -> Response {
+  /// The response to a request, after the decisions that precede its body.
+  func respond(to request: Request) -> Response {
     Self.waiting { [router] in
       if case .refuse(let refusal) = router.admit(request).admission { return refusal }
-      return await router.answer(request)
+      return await router.respond(to: request)
     }
   }
 
   private static func waiting(_ body: @escaping @Sendable () async -> Response) -> Response {
-    let answer = Locked<Response?>(nil)
+    let result = Locked<Response?>(nil)
     let end = DispatchSemaphore(value: 0)
     Task {
       let response = await body()
-      answer.withLock { $0 = response }
+      result.withLock { $0 = response }
       end.signal()
     }
     end.wait()
-    guard let response = answer.withLock({ $0 }) else { fatalError("no answer") }
+    guard let response = result.withLock({ $0 }) else { fatalError("no response") }
     return response
   }
 

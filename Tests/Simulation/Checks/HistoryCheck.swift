@@ -55,19 +55,20 @@ struct HistoryCheck {
         stored["\(version.serverId) \(version.version)", default: []].append(version.uuid)
       }
     }
-    var answered: [String: Int] = [:]
+    var acknowledged: [String: Int] = [:]
     for text in try connection.fetch("SELECT answer FROM ServerAnswer", as: String.self) {
-      let answer = try SyncValue(parsing: text)
-      guard case .object(let object) = answer, case .integer(let version)? = object["version"],
+      let response = try SyncValue(parsing: text)
+      guard case .object(let object) = response, case .integer(let version)? = object["version"],
         case .integer(let id)? = object["serverId"]
       else { continue }
-      answered["\(id) \(version)", default: 0] += 1
+      acknowledged["\(id) \(version)", default: 0] += 1
     }
-    for (name, records) in stored where records.count > answered[name, default: 0] {
+    for (name, records) in stored where records.count > acknowledged[name, default: 0] {
       throw Violation(
         3,
         [
-          "\(records.count) records have the server id and version \(name), by \(answered[name, default: 0]) operations that were answered"
+          "\(records.count) records have the server id and version \(name), by "
+            + "\(acknowledged[name, default: 0]) acknowledged operations"
         ] + records.flatMap { uuid in (last[uuid].map { ["\($0.entity) \(uuid)"] } ?? []) + lines(of: uuid) })
     }
   }
@@ -77,13 +78,13 @@ struct HistoryCheck {
       "SELECT idempotencyKey, answer FROM ServerAnswer WHERE answer LIKE '%parent_missing%'", as: String.self,
       String.self)
     let known = Set(history.map(\.uuid))
-    for (key, answer) in refused {
+    for (key, response) in refused {
       guard let operation = operations[key] else { continue }
       // A parent that a person deleted or gave up before the server had it does not come, or comes when it is brought
       // back. Any other that came later, the child should have waited for.
       for member in operation.patch.fields.members {
         guard case .text(let parent) = member.value, known.contains(parent), !isHandled(parent),
-          answer.contains("\"\(member.name)\"")
+          response.contains("\"\(member.name)\"")
         else { continue }
         throw Violation(
           4,

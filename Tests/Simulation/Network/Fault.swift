@@ -7,7 +7,7 @@ enum Fault: String, CaseIterable, Sendable {
   /// The connection ends at a random byte of the request.
   case cutRequest = "cut request"
   /// The server has executed the request, and the connection ends at a random byte of the response.
-  case cutAnswer = "cut answer"
+  case cutResponse = "cut response"
   /// The server has executed the request, and the response never arrives.
   case swallow
   /// The request reaches the server twice, one after the other or at the same time.
@@ -16,7 +16,7 @@ enum Fault: String, CaseIterable, Sendable {
   case error
   /// An intermediary returns an HTML page.
   case portal
-  /// The answer comes in small pieces.
+  /// The response arrives in small pieces.
   case trickle
 
   /// How often it is chosen, out of 100.
@@ -25,7 +25,7 @@ enum Fault: String, CaseIterable, Sendable {
     case .pass: 55
     case .delay: 8
     case .cutRequest: 6
-    case .cutAnswer: 9
+    case .cutResponse: 9
     case .swallow: 3
     case .repeated: 8
     case .error: 5
@@ -44,16 +44,16 @@ enum Fault: String, CaseIterable, Sendable {
   }
 
   /// Responses of an intermediary, or of a failing server.
-  static func errorAnswer(_ random: inout Seeded) -> [UInt8] {
+  static func errorResponse(_ random: inout Seeded) -> [UInt8] {
     switch random.number(0..<5) {
-    case 0: HTTPText.answer("502 Bad Gateway", ["Content-Type: text/html"], "<h1>bad gateway</h1>")
-    case 1: HTTPText.answer("503 Service Unavailable", ["Retry-After: 1"], "")
-    case 2: HTTPText.answer("503 Service Unavailable", [], "")
-    case 3: HTTPText.answer("429 Too Many Requests", ["Retry-After: 1"], "")
-    default: HTTPText.answer("500 Internal Server Error", ["Content-Type: text/plain"], "oh")
+    case 0: HTTPText.response("502 Bad Gateway", ["Content-Type: text/html"], "<h1>bad gateway</h1>")
+    case 1: HTTPText.response("503 Service Unavailable", ["Retry-After: 1"], "")
+    case 2: HTTPText.response("503 Service Unavailable", [], "")
+    case 3: HTTPText.response("429 Too Many Requests", ["Retry-After: 1"], "")
+    default: HTTPText.response("500 Internal Server Error", ["Content-Type: text/plain"], "oh")
     }
   }
 
-  static let portalAnswer = HTTPText.answer(
+  static let portalResponse = HTTPText.response(
     "200 OK", ["Content-Type: text/html"], "<html><body>Welcome to the hotel. Please log in.</body></html>")
 }

@@ -84,7 +84,7 @@ final class Proxy: Sendable {
       var dice = random
       let sender = Self.movesFile(request) ? Self.token(request) : nil
       if let sender { state.withLock { $0.files.append(sender) } }
-      let goesOn = answer(request, client, fault, &dice)
+      let goesOn = respond(to: request, client, fault, &dice)
       if let sender { _ = state.withLock { $0.files.remove(at: $0.files.firstIndex(of: sender) ?? 0) } }
       guard goesOn else { break }
     }
@@ -111,20 +111,20 @@ final class Proxy: Sendable {
   }
 
   /// Whether the connection goes on.
-  private func answer(_ request: [UInt8], _ client: SocketStream, _ fault: Fault, _ random: inout Seeded) -> Bool {
+  private func respond(to request: [UInt8], _ client: SocketStream, _ fault: Fault, _ random: inout Seeded) -> Bool {
     switch fault {
     case .pass:
-      guard let answer = ask(request) else { return false }
-      return Self.movesFile(request) ? writeSlowly(answer, to: client) : client.write(answer)
+      guard let response = ask(request) else { return false }
+      return Self.movesFile(request) ? writeSlowly(response, to: client) : client.write(response)
     case .delay:
       usleep(UInt32(random.number(2_000..<60_000)))
       return ask(request).map { client.write($0) } ?? false
     case .cutRequest:
       SocketStream(connectingTo: server)?.write(request.prefix(random.number(0..<request.count)))
       return false
-    case .cutAnswer:
-      guard let answer = ask(request) else { return false }
-      client.write(answer.prefix(random.number(0..<answer.count)))
+    case .cutResponse:
+      guard let response = ask(request) else { return false }
+      client.write(response.prefix(random.number(0..<response.count)))
       return false
     case .swallow:
       _ = ask(request)
@@ -132,13 +132,13 @@ final class Proxy: Sendable {
       while client.read() != nil {}
       return false
     case .repeated: return twice(request, client, &random)
-    case .error: return client.write(Fault.errorAnswer(&random))
-    case .portal: return client.write(Fault.portalAnswer)
+    case .error: return client.write(Fault.errorResponse(&random))
+    case .portal: return client.write(Fault.portalResponse)
     case .trickle:
-      guard let answer = ask(request) else { return false }
-      let size = max(1, answer.count / 20)
-      for start in stride(from: 0, to: answer.count, by: size) {
-        guard client.write(answer[start..<min(start + size, answer.count)]) else { return false }
+      guard let response = ask(request) else { return false }
+      let size = max(1, response.count / 20)
+      for start in stride(from: 0, to: response.count, by: size) {
+        guard client.write(response[start..<min(start + size, response.count)]) else { return false }
         usleep(3_000)
       }
       return true
@@ -155,8 +155,8 @@ final class Proxy: Sendable {
     let other = Locked<[UInt8]?>(nil)
     let done = DispatchSemaphore(value: 0)
     Thread.detachNewThread { [self] in
-      let answer = ask(request)
-      other.withLock { $0 = answer }
+      let response = ask(request)
+      other.withLock { $0 = response }
       done.signal()
     }
     let first = ask(request)

@@ -85,7 +85,7 @@ enum HTTPText {
     return blank + 4 + count
   }
 
-  static func answer(_ status: String, _ headers: [String], _ body: String) -> [UInt8] {
+  static func response(_ status: String, _ headers: [String], _ body: String) -> [UInt8] {
     let head = ["HTTP/1.1 \(status)", "Content-Length: \(body.utf8.count)"] + headers
     return Array((head.joined(separator: "\r\n") + "\r\n\r\n" + body).utf8)
   }

@@ -50,7 +50,7 @@ struct Incidents {
     }
     if !world.server.isRunning {
       try world.server.start()
-      try world.server.awaitAnswer()
+      try world.server.awaitResponse()
     }
     if backsUpServer { try backUpServer(of: world) }
     return kept

@@ -40,15 +40,15 @@ final class ServerProcess {
 
   func kill() { process?.end() }
 
-  /// Waits until it takes connections.
-  func awaitAnswer() throws {
+  /// Waits until the server is reachable.
+  func awaitResponse() throws {
     let end = ContinuousClock.now + .seconds(20)
     while ContinuousClock.now < end {
       if process?.poll() != nil { throw Violation(5, "the server ended by itself: \(lastWords)") }
       if SocketStream(connectingTo: port) != nil { return }
       usleep(5_000)
     }
-    throw Violation(5, "the server does not answer: \(lastWords)")
+    throw Violation(5, "the server does not respond: \(lastWords)")
   }
 
   /// Writes a backup, while the server runs or not.

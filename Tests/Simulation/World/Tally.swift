@@ -7,7 +7,7 @@ struct Tally {
   var rounds = 0
   var devices: Set<Int> = []
   private var versions = 0
-  private var answers = 0
+  private var acknowledgements = 0
   private var conflicts = 0
   private var kills = (devices: 0, server: 0)
   private var diskFailures = 0
@@ -20,8 +20,9 @@ struct Tally {
   var workloads: [String: Int] = [:]
 
   var line: String {
-    "\(answers) operations answered, \(versions) versions, \(conflicts) conflicts, \(kills.devices) devices and "
-      + "\(kills.server) servers killed, \(diskFailures) disks failing; \(photos) photos, \(cut.uploads) uploads and \(cut.downloads) downloads cut by the "
+    "\(acknowledgements) operations acknowledged, \(versions) versions, \(conflicts) conflicts, "
+      + "\(kills.devices) devices and \(kills.server) servers killed, \(diskFailures) disks failing; "
+      + "\(photos) photos, \(cut.uploads) uploads and \(cut.downloads) downloads cut by the "
       + "death of a device, \(cut.server) servers killed with a file on its way; \(incidents.copies) vaults copied, \(incidents.vaults) vaults "
       + "and \(incidents.servers) servers restored, \(incidents.epochs) new epochs; all holds"
   }
@@ -46,7 +47,7 @@ struct Tally {
         try connection.fetchOne("SELECT count(*) FROM SimulationHistory", as: Int.self) ?? 0
       )
     }
-    answers += counts.0
+    acknowledgements += counts.0
     versions += counts.1
     for seat in world.seats {
       let (entries, acknowledged) = try Journal.read(DeviceVault.journal(seat.folder))
@@ -64,7 +65,7 @@ struct Tally {
 
   var rows: [(String, Int)] {
     [
-      ("operations that the server answered", answers), ("versions of records at the server", versions),
+      ("operations that the server acknowledged", acknowledgements), ("versions of records at the server", versions),
       ("conflicts on devices, open, decided and settled by policy", conflicts), ("devices killed", kills.devices),
       ("servers killed", kills.server), ("times in which the disk of the server failed", diskFailures),
       ("vaults copied", incidents.copies), ("vaults restored from an older backup", incidents.vaults),

@@ -40,7 +40,7 @@ final class World {
     self.seats = seats
     proxy = try Proxy(to: server.port, seed: seed)
     try server.start()
-    try server.awaitAnswer()
+    try server.awaitResponse()
     try store.keepHistory()
   }
 
@@ -138,7 +138,7 @@ final class World {
     // The next process finds the writes that this one could not bring to the disk.
     if disk != nil { server.kill() }
     if !server.isRunning { try server.start() }
-    try server.awaitAnswer()
+    try server.awaitResponse()
   }
 }
 

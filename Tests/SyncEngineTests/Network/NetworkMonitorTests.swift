@@ -20,7 +20,7 @@ import HTTPClient
   }
 
   @Test("A probe finds the server") func aProbeFindsTheServer() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     let monitor = try monitor(server, FakeInterfaces(true))
     #expect(monitor.state == .limited)
@@ -30,7 +30,7 @@ import HTTPClient
 
   @Test(
     "An error or a response of another service leaves the state limited",
-    arguments: [answer("<html></html>", type: "text/html"), problem(500), problem(401), "garbage\r\n\r\n"])
+    arguments: [responseText("<html></html>", type: "text/html"), problem(500), problem(401), "garbage\r\n\r\n"])
   func somebodyElseIsNotTheServer(text: String) async throws {
     let server = try RawServer { _, connection in
       connection.send(text)
@@ -41,19 +41,19 @@ import HTTPClient
   }
 
   @Test("Without an interface, no request is sent") func withoutAnInterfaceNothingIsAsked() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     let monitor = try monitor(server, FakeInterfaces(false))
     #expect(monitor.state == .offline)
     #expect(await monitor.probe() == .offline)
     let remote = MonitoredRemote(FieldVaultRemote(transport: try transport(server)), monitor: monitor)
     let failure = await remoteFailure { () throws(RemoteFailure) in try await remote.account() }
-    #expect(failure?.answer == .unreachable)
+    #expect(failure?.responseClass == .unreachable)
     #expect(server.accepted == 0)
   }
 
   @Test("A server on this machine needs no interface") func aServerOnThisMachineNeedsNoInterface() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     let monitor = try monitor(server, FakeInterfaces(false), local: true)
     #expect(monitor.isUnmetered)
@@ -77,7 +77,7 @@ import HTTPClient
   }
 
   @Test("Requests change the state without a probe") func requestsMoveTheStateWithoutAProbe() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     let monitor = try monitor(server, FakeInterfaces(true))
     let remote = MonitoredRemote(FieldVaultRemote(transport: try transport(server)), monitor: monitor)
     _ = try await remote.health()
@@ -91,7 +91,7 @@ import HTTPClient
   }
 
   @Test("A new interface is probed") func anInterfaceThatComesIsProbed() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     let interfaces = FakeInterfaces(false)
     let monitor = try monitor(server, interfaces)
@@ -106,7 +106,7 @@ import HTTPClient
 
   @Test("Each listener is notified of the loss and the return of the network", .timeLimit(.minutes(1)))
   func everyListenerIsTold() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     let interfaces = FakeInterfaces(true)
     let monitor = try monitor(server, interfaces)
@@ -123,7 +123,7 @@ import HTTPClient
   }
 
   @Test("The offline state can be forced") func offlineCanBeForced() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     let monitor = try monitor(server, FakeInterfaces(true))
     #expect(await monitor.probe() == .online)
@@ -145,7 +145,7 @@ import HTTPClient
   }
 
   @Test("A failing interface monitor does not prevent a probe") func aSystemThatDoesNotTellIsNoObstacle() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     let refusal = InterfaceFailure("netlink", code: 1)
     let monitor = try monitor(server, FakeInterfaces(false, refusal: refusal))
@@ -155,7 +155,7 @@ import HTTPClient
 
   @Test("Listeners can be added and removed from many threads", .timeLimit(.minutes(1)))
   func listenersComeAndGoFromManyThreads() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     let interfaces = FakeInterfaces(true)
     let monitor = try monitor(server, interfaces)

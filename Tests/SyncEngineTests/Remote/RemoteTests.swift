@@ -12,9 +12,9 @@ import HTTPClient
   }
 
   @Test("Each call sends its request, with the token except for health, and parses the response")
-  func whatIsAskedAndAnswered() async throws {
+  func requestsAndResponses() async throws {
     let page = ChangesPage(serverTime: 0, epoch: "e", changes: [], cursor: "c2", hasMore: false, remaining: nil)
-    let answers: [String: any WireMessage] = [
+    let responses: [String: any WireMessage] = [
       "GET /v1/health": health,
       "GET /v1/account": AccountInfo(
         serverUuid: "s", epoch: "e", account: "a", user: "u", serverTime: 0, schemas: []),
@@ -31,7 +31,7 @@ import HTTPClient
     ]
     let server = try RawServer { request, connection in
       let asked = request.line.replacing(" HTTP/1.1", with: "")
-      return connection.send(answers[asked].map { answer($0.wire.json) } ?? problem(404))
+      return connection.send(responses[asked].map { responseText($0.wire.json) } ?? problem(404))
     }
     defer { server.close() }
     let remote = try remote(server)
@@ -58,47 +58,50 @@ import HTTPClient
   @Test(
     "An unexpected response is classified, and its error does not contain the token",
     arguments: [
-      ("a page", answer("<html>Welcome to the hotel</html>", type: "text/html"), .unreachable),
-      ("a page that says JSON", answer("<html></html>"), .unreachable),
+      ("a page", responseText("<html>Welcome to the hotel</html>", type: "text/html"), .unreachable),
+      ("a page that says JSON", responseText("<html></html>"), .unreachable),
       (
-        "another service", answer(#"{"service":"hotel","protocol":1,"serverTime":"2026-03-01T08:00:00.000Z"}"#),
+        "another service", responseText(#"{"service":"hotel","protocol":1,"serverTime":"2026-03-01T08:00:00.000Z"}"#),
         .unreachable
       ),
-      ("half of the answer", answer(#"{"service":"fieldvault","protocol":1}"#), .unreachable),
-      ("nothing", answer(""), .unreachable),
-      ("a page of errors", answer("<html>", status: "404 Not Found", type: "text/html"), .unreachable),
-      ("a bad gateway", answer("<html>", status: "502 Bad Gateway", type: "text/html"), .unreachable),
+      ("half of the response", responseText(#"{"service":"fieldvault","protocol":1}"#), .unreachable),
+      ("nothing", responseText(""), .unreachable),
+      ("a page of errors", responseText("<html>", status: "404 Not Found", type: "text/html"), .unreachable),
+      ("a bad gateway", responseText("<html>", status: "502 Bad Gateway", type: "text/html"), .unreachable),
       ("a problem", problem(401), .pauseCredentials),
-      ("a problem without its words", answer("{}", status: "401 No", type: "application/problem+json"), .unreachable),
-      ("too many", answer("", status: "429 No", type: nil, headers: ["Retry-After: 7"]), .later(seconds: 7)),
+      (
+        "a problem without its words", responseText("{}", status: "401 No", type: "application/problem+json"),
+        .unreachable
+      ),
+      ("too many", responseText("", status: "429 No", type: nil, headers: ["Retry-After: 7"]), .later(seconds: 7)),
       ("a failure", problem(500), .attempt),
       ("no cursor", problem(410, type: ServerProblem.cursorUnknown), .cursorUnknown),
       ("an old schema", problem(409, type: ServerProblem.schemaTooOld), .schemaTooOld),
     ] as [(String, String, ResponseClass)])
-  func whatIsNotTheAnswer(name: String, text: String, meaning: ResponseClass) async throws {
-    let server = try RawServer(answering: text)
+  func unexpectedResponses(name: String, text: String, meaning: ResponseClass) async throws {
+    let server = try RawServer(response: text)
     defer { server.close() }
     let remote = try remote(server)
     let failure = await remoteFailure { () throws(RemoteFailure) in try await remote.health() }
-    #expect(failure?.answer == meaning, "\(name): \(String(describing: failure))")
+    #expect(failure?.responseClass == meaning, "\(name): \(String(describing: failure))")
     #expect(failure?.description.contains("secret-token") == false)
   }
 
   @Test("A busy server can state a retry time") func aServerThatIsBusyMaySayForHowLong() async throws {
-    let server = try RawServer(answering: problem(503, headers: ["Retry-After: 60"]))
+    let server = try RawServer(response: problem(503, headers: ["Retry-After: 60"]))
     defer { server.close() }
     let remote = try remote(server)
     let failure = await remoteFailure { () throws(RemoteFailure) in try await remote.account() }
-    #expect(failure?.answer == .unreachable)
+    #expect(failure?.responseClass == .unreachable)
     #expect(failure?.retryAfterSeconds == 60)
   }
 
   @Test("A malformed token is not sent") func aTokenThatIsNoneIsNotSent() async throws {
-    let server = try RawServer(answering: healthy)
+    let server = try RawServer(response: healthy)
     defer { server.close() }
     let remote = FieldVaultRemote(transport: try transport(server, token: "secret\r\nX-Other: 1"))
     let failure = await remoteFailure { () throws(RemoteFailure) in try await remote.account() }
-    #expect(failure?.answer == .pauseCredentials)
+    #expect(failure?.responseClass == .pauseCredentials)
     #expect(failure?.description.contains("secret") == false)
     #expect(server.accepted == 0)
   }

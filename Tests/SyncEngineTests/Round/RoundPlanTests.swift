@@ -59,8 +59,8 @@ import HTTPClient
       (ResponseClass.unreachable, RoundOutcome.offline), (.pauseCredentials, .paused), (.schemaTooOld, .paused),
       (.cancelled, .cancelled), (.attempt, .offline), (.refused, .failed), (.later(seconds: 600), .offline),
     ])
-  func whatEndsARound(answer: ResponseClass, outcome: RoundOutcome) {
-    #expect(steps([known, .failed(answer, operations: 0)]).last == .finish(outcome))
+  func whatEndsARound(responseClass: ResponseClass, outcome: RoundOutcome) {
+    #expect(steps([known, .failed(responseClass, operations: 0)]).last == .finish(outcome))
   }
 
   @Test("An unknown cursor causes a full comparison") func aCursorThatIsNotKnownMakesAComparison() {

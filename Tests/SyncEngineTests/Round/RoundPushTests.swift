@@ -24,8 +24,8 @@ import Testing
     return round
   }
 
-  private static func failure(_ answer: ResponseClass, problem: ServerProblem? = nil) -> RoundEvent {
-    .requestFailed(RemoteFailure(answer, message: "planned", hint: "", problem: problem), ScriptedRound.facts)
+  private static func failure(_ responseClass: ResponseClass, problem: ServerProblem? = nil) -> RoundEvent {
+    .requestFailed(RemoteFailure(responseClass, message: "planned", hint: "", problem: problem), ScriptedRound.facts)
   }
 
   @Test("The next batch is prefetched while a batch is in flight, and sent after it", arguments: [true, false])
@@ -71,17 +71,17 @@ import Testing
   @Test(
     "Only a request of a single operation counts as an attempt",
     arguments: [ResponseClass.attempt, .tooLarge, .refused])
-  func charging(answer: ResponseClass) {
+  func charging(responseClass: ResponseClass) {
     let round = driven([["a", "b"], ["a"], ["b"]], capabilities: RemoteCapabilities(batch: 2)) { script in
       var pushes = 0
       script.respond = { request in
         guard case .push = request else { return nil }
         pushes += 1
-        return pushes <= 2 ? Self.failure(answer) : nil
+        return pushes <= 2 ? Self.failure(responseClass) : nil
       }
     }
     #expect(round.commands.contains(.release(["a", "b"], wasSent: true)))
-    let status = answer == .attempt ? 500 : answer == .tooLarge ? 413 : 400
+    let status = responseClass == .attempt ? 500 : responseClass == .tooLarge ? 413 : 400
     let rejected = round.commands.compactMap { command -> Int? in
       if case .reject(_, let problem, _) = command { problem.status } else { nil }
     }
@@ -95,12 +95,12 @@ import Testing
       (ResponseClass.unreachable, RoundOutcome.offline), (.pauseCredentials, .paused), (.schemaTooOld, .paused),
       (.otherProtocol, .paused), (.cancelled, .cancelled), (.later(seconds: 600), .offline), (.cursorUnknown, .failed),
     ])
-  func failures(answer: ResponseClass, outcome: RoundOutcome) {
+  func failures(responseClass: ResponseClass, outcome: RoundOutcome) {
     let round = driven([["a", "b"], ["c"]]) { script in
-      script.respond = { if case .push = $0 { Self.failure(answer) } else { nil } }
+      script.respond = { if case .push = $0 { Self.failure(responseClass) } else { nil } }
     }
     #expect(round.round.report.outcome == outcome)
-    #expect(round.round.report.failure?.answer == answer)
+    #expect(round.round.report.failure?.responseClass == responseClass)
     #expect(round.commands.contains(.release(["a", "b"], wasSent: true)))
   }
 

@@ -80,7 +80,7 @@ import Testing
           ScriptedRound.facts)
       }
     }
-    #expect(round.round.report.outcome == .paused && round.round.report.failure?.answer == .otherProtocol)
+    #expect(round.round.report.outcome == .paused && round.round.report.failure?.responseClass == .otherProtocol)
     #expect(!round.commands.contains { if case .identify = $0 { true } else { false } })
   }
 

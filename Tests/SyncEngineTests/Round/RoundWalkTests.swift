@@ -18,7 +18,7 @@ import Testing
       .recordDigests(entityType: "Room", bucket: "00", projects: []),
       .records(entityType: "Room", uuids: ["x"], epoch: nil),
     ]
-    let answers: [ResponseClass] = [
+    let responseClasses: [ResponseClass] = [
       .ok, .pauseCredentials, .otherProtocol, .deviceCopied, .newEpoch, .cursorUnknown, .schemaTooOld, .tooLarge,
       .later(seconds: nil), .later(seconds: 600), .unreachable, .attempt, .refused, .cancelled,
     ]
@@ -34,7 +34,7 @@ import Testing
       .more(false),
     ]
     return requests.map { .responded(ScriptedRound.response(to: $0), ScriptedRound.facts) }
-      + answers.map { .requestFailed(RemoteFailure($0, message: "", hint: ""), ScriptedRound.facts) }
+      + responseClasses.map { .requestFailed(RemoteFailure($0, message: "", hint: ""), ScriptedRound.facts) }
       + results.map { .stored($0) } + [.storeFailed("the disk is full"), .storeCancelled, .waited, .cancelled]
   }()
 

@@ -5,13 +5,13 @@ import SyncModel
 @testable import VaultStore
 @testable import SyncEngine
 
-/// A driver for tests: a script answers the effects of a round, one at a time.
+/// A driver for tests: a script returns an event for each effect of a round, one at a time.
 struct ScriptedRound {
   /// The device and the server of a test, as far as a round sees them.
   struct Script {
-    /// Answers a request; `nil` for the usual response.
+    /// Responds to a request; `nil` for the usual response.
     var respond: (RemoteRequest) -> RoundEvent? = { _ in nil }
-    /// Answers a transaction; `nil` for the usual result.
+    /// Returns the result of a transaction; `nil` for the usual result.
     var store: (StoreCommand) -> RoundEvent? = { _ in nil }
     /// Whether the result of a prefetch arrives before the response to the push.
     var isPrefetchFirst = true
@@ -171,7 +171,7 @@ struct ScriptedRound {
       entityType: type, entityUuid: uuid, serverId: nil, createdAt: 0, state: RecordState(fields: [:], updatedAt: 0))
   }
 
-  // MARK: Usual answers
+  // MARK: Usual responses
 
   static func response(to request: RemoteRequest) -> RemoteResponse {
     switch request {

@@ -129,7 +129,7 @@ import Testing
         + #"],"serverTime":"2026-03-01T08:00:00.000Z"}"#)
   }
 
-  @Test("Each other response is encoded and decoded as documented") func theOtherAnswers() throws {
+  @Test("Each other response is encoded and decoded as documented") func otherResponses() throws {
     try expect(
       ServerHealth(serverTime: time), #"{"protocol":2,"serverTime":"2026-03-01T08:00:00.000Z","service":"fieldvault"}"#)
     try expect(

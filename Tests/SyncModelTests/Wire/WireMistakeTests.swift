@@ -89,7 +89,7 @@ import Testing
   @Test("A wire error does not contain values") func anErrorNamesNoValue() {
     let text = #"{"deviceId":"d","deviceCounter":1,"operations":[{"operationType":"secret"}]}"#
     let error = #expect(throws: SyncModelError.self) { try PushRequest(json: Array(text.utf8)) }
-    #expect(error.map { "\($0)" } == "one of create, update, delete is needed at operations[0].operationType")
+    #expect(error.map { "\($0)" } == "expected one of create, update, delete at operations[0].operationType")
   }
 
   @Test("The account information of another service is refused") func anotherServiceIsNoAccount() {

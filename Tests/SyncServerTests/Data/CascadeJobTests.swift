@@ -50,7 +50,7 @@ import Testing
 
   private func create(_ name: RecordName, _ fields: SyncObject, in data: any RecordWriting) throws {
     let state = RecordState(fields: fields, updatedAt: 1_000)
-    _ = try data.store(NewVersion(name: name, previous: nil, state: state, createdAt: 900), at: 2_000)
+    _ = try data.store(name, over: nil, state, createdAt: 900, at: 2_000)
   }
 
   /// Stores a project with rooms and returns the uuids of the rooms.
@@ -69,7 +69,7 @@ import Testing
     let name = RecordName("Project", uuid)
     let before = try #require(try data.record(name))
     let state = before.state.applying(RecordPatch(isDeleted: isDeleted, updatedAt: time))
-    let record = try data.store(NewVersion(name: name, previous: before, state: state, createdAt: 1), at: time)
+    let record = try data.store(name, over: before, state, createdAt: 1, at: time)
     _ = try data.cascade(from: record, at: time)
   }
 
@@ -174,7 +174,7 @@ import Testing
     try await storage.write(account) { data in
       let before = try #require(try data.record(RecordName("Room", room)))
       let state = before.state.applying(RecordPatch(fields: ["projectId": .text(other)], updatedAt: 2_000))
-      _ = try data.store(NewVersion(name: before.name, previous: before, state: state, createdAt: 1), at: 3_000)
+      _ = try data.store(before.name, over: before, state, createdAt: 1, at: 3_000)
     }
     try await finish(storage)
     let page = try await storage.read(account) { try $0.changes(after: nil, limit: 1_000, projects: [other]) }
@@ -219,25 +219,25 @@ import Testing
     let rooms = try await fill(storage, account, rooms: 120)
     try await storage.write(account) { [house] data in
       for number in 0..<250 {
-        try data.keep(answer: "{}", to: OperationContent(key: "op\(number)", operation: [:]), at: 1)
+        try data.keep(response: "{}", to: OperationContent(key: "op\(number)", operation: [:]), at: 1)
       }
       try mark(house, isDeleted: true, at: 5_000, in: data)
     }
     try await finish(storage)
     let counting = CountingStorage(storage: storage)
     try await counting.forget(account, before: 10_000)
-    // 250 answers and 120 rooms, at most 100 of them in one transaction.
+    // 250 responses and 120 rooms, at most 100 of them in one transaction.
     #expect(counting.changes.max() ?? 0 <= 100 && counting.changes.count { $0 > 0 } >= 5)
     try await storage.write(account) { [house] data in
       #expect(try data.isDeleted(RecordName("Project", house)) == nil)
       let left = try rooms.filter { try data.isDeleted(RecordName("Room", $0)) != nil }
       #expect(left.isEmpty)
-      #expect(try data.answer(to: "op249") == nil)
+      #expect(try data.storedResponse(for: "op249") == nil)
     }
   }
 }
 
-/// A storage that notes how many answers and deletions each transaction forgets.
+/// A storage that notes how many responses and deletions each transaction forgets.
 private final class CountingStorage: RecordStorage {
   private let storage: any RecordStorage
   private let forgotten = Locked<[Int]>([])

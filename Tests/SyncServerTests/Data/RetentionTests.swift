@@ -65,9 +65,9 @@ import Testing
     let name = RecordName("Project", newUuid())
     try await storage.write(account) { data in
       let state = RecordState(fields: ["title": "Dam"], updatedAt: then)
-      let record = try data.store(NewVersion(name: name, previous: nil, state: state, createdAt: then), at: then)
+      let record = try data.store(name, over: nil, state, createdAt: then, at: then)
       let gone = state.applying(RecordPatch(isDeleted: true, updatedAt: then))
-      _ = try data.store(NewVersion(name: name, previous: record, state: gone, createdAt: then), at: then)
+      _ = try data.store(name, over: record, gone, createdAt: then, at: then)
     }
     // Has expired, and is given up behind the deletions that are forgotten.
     let upload = try await files.begin(

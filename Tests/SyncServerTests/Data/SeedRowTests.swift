@@ -69,7 +69,7 @@ import Testing
       let record = try #require(try data.record(name))
       var state = record.state
       state.isDeleted = true
-      _ = try data.store(NewVersion(name: name, previous: record, state: state, createdAt: 0), at: 1_000)
+      _ = try data.store(name, over: record, state, createdAt: 0, at: 1_000)
     }
     try await storage.forget(account, before: 2_000)
     let page = try await storage.read(account) { try $0.changes(after: nil, limit: 10, projects: nil) }

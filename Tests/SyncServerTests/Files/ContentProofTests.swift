@@ -63,20 +63,20 @@ import Testing
     #expect(try await records.results([Operation.create("Picture", newUuid(), fields)]) == ["accepted"])
   }
 
-  /// Sends bytes under the name of the content, and returns the status and the type of the last answer.
+  /// Sends bytes under the name of the content, and returns the status and the type of the last response.
   private func send(_ bytes: [UInt8], by client: FileClient, _ variant: String = "full") async throws -> (Int, String) {
     let begun = try await client.begin(bytes.count, as: content, variant)
     guard begun.status == 201 else { return (begun.status, begun.type) }
-    let answer = try await client.patch(begun.location, at: 0, bytes)
-    if answer.status == 422 { #expect(try await client.request("HEAD", begun.location).status == 404) }
-    return (answer.status, answer.type)
+    let response = try await client.patch(begun.location, at: 0, bytes)
+    if response.status == 422 { #expect(try await client.request("HEAD", begun.location).status == 404) }
+    return (response.status, response.type)
   }
 
   private func held(_ variant: String = "full") async throws -> FileDigestsResponse.Held? {
     let name = "\(content)/\(variant)"
-    let answer = try await records.request("POST", "/v1/files/digests", ["files": [.text(name)]])
-    #expect(answer.status == 200)
-    return try FileDigestsResponse(wire: answer.json).files[name]
+    let response = try await records.request("POST", "/v1/files/digests", ["files": [.text(name)]])
+    #expect(response.status == 200)
+    return try FileDigestsResponse(wire: response.json).files[name]
   }
 
   private func sealed(_ bytes: [UInt8], key: [UInt8]? = nil) throws -> [UInt8] {

@@ -14,10 +14,10 @@ import Testing
     let content = newUuid()
     try await client.upload(bytes(1_000), as: content)
     func missing(_ files: String) async throws -> (status: Int, body: String) {
-      let answer = try await client.request(
+      let response = try await client.request(
         "POST", "/v1/files/missing", ["Content-Type": "application/json", "Tus-Resumable": "-"],
         body: Array("{\"files\": [\(files)]}".utf8))
-      return (answer.status, String(decoding: answer.body, as: UTF8.self))
+      return (response.status, String(decoding: response.body, as: UTF8.self))
     }
     let other = newUuid()
     let asked = try await missing("\"\(content)/full\", \"\(content)/thumbnail\", \"\(other)/full\"")
@@ -30,10 +30,10 @@ import Testing
       try await missing([String](repeating: "\"\(other)/full\"", count: 501).joined(separator: ",")).status == 422)
     // Another account has no such content.
     let stranger = try server.fileClient("ben", account: "other")
-    let answer = try await stranger.request(
+    let response = try await stranger.request(
       "POST", "/v1/files/missing", ["Content-Type": "application/json", "Tus-Resumable": "-"],
       body: Array("{\"files\": [\"\(content)/full\"]}".utf8))
-    #expect(String(decoding: answer.body, as: UTF8.self) == "{\"missing\":[\"\(content)/full\"]}")
+    #expect(String(decoding: response.body, as: UTF8.self) == "{\"missing\":[\"\(content)/full\"]}")
     await server.server.stop()
   }
 

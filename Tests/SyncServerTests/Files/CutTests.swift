@@ -57,7 +57,7 @@ import Testing
     let second = try await client.patch(begun.location, at: 0, all)
     #expect(second.status == 423 && second.headers["retry-after"] == "1")
     // The first goes on undisturbed.
-    #expect(FileAnswer(await first.receiveBytes(sending: Array(all[100_000...]))).offset == all.count)
+    #expect(FileResponse(await first.receiveBytes(sending: Array(all[100_000...]))).offset == all.count)
     #expect(try await client.request("GET", try #require(begun.headers["fieldvault-content"])).body == all)
     await server.server.stop()
   }
@@ -68,7 +68,7 @@ import Testing
     let client = try server.fileClient("ada")
     for round in 0..<5 {
       let begun = try await client.begin(200_000)
-      let answers = try await withThrowingTaskGroup(of: FileAnswer.self) { group in
+      let responses = try await withThrowingTaskGroup(of: FileResponse.self) { group in
         for sender in 0..<6 {
           group.addTask {
             try await client.patch(begun.location, at: 0, [UInt8](repeating: UInt8(sender), count: 200_000))
@@ -76,8 +76,8 @@ import Testing
         }
         return try await group.reduce(into: []) { $0.append($1) }
       }
-      #expect(answers.count { $0.status == 204 } == 1, "round \(round)")
-      #expect(answers.allSatisfy { [204, 409, 423].contains($0.status) }, "\(answers.map(\.status))")
+      #expect(responses.count { $0.status == 204 } == 1, "round \(round)")
+      #expect(responses.allSatisfy { [204, 409, 423].contains($0.status) }, "\(responses.map(\.status))")
       let stored = try await client.request("GET", try #require(begun.headers["fieldvault-content"])).body
       #expect(stored.count == 200_000 && Set(stored).count == 1)
     }

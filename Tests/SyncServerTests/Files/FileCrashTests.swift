@@ -45,8 +45,8 @@ import Testing
         var offset = acknowledged
         while offset < all.count {
           let end = min(offset + part, all.count)
-          let answer = try await client.patch(begun.location, at: offset, Array(all[offset..<end]))
-          guard answer.status == 204 else { break }
+          let response = try await client.patch(begun.location, at: offset, Array(all[offset..<end]))
+          guard response.status == 204 else { break }
           offset = end
         }
         return offset
@@ -104,7 +104,7 @@ import Testing
     try await Task.sleep(for: .milliseconds(300))
     server.signal(SIGTERM)
     try await Task.sleep(for: .milliseconds(300))
-    #expect(FileAnswer(await raw.receiveBytes(sending: Array(all[300_000...]))).offset == all.count)
+    #expect(FileResponse(await raw.receiveBytes(sending: Array(all[300_000...]))).offset == all.count)
     #expect(try await server.end() == 0)
   }
 

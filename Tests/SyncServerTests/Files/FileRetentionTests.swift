@@ -129,7 +129,7 @@ import Testing
         let record = try #require(try data.record(RecordName("Picture", uuid)))
         let patch = RecordPatch(isDeleted: true, updatedAt: 1)
         return try data.store(
-          NewVersion(name: record.name, previous: record, state: record.state.applying(patch), createdAt: 1), at: 1)
+          record.name, over: record, record.state.applying(patch), createdAt: 1, at: 1)
       }
       await forget(before: 0)
       #expect(try await has(content) == [true, true], "a deletion can be taken back")

@@ -30,7 +30,7 @@ import Testing
     let head = client.head(
       "PATCH", begun.location,
       ["Upload-Offset": "100000", "Content-Type": FileClient.content, "Expect": "100-continue"], length: 200_000)
-    let refused = FileAnswer(await asking.receiveBytes(sending: head))
+    let refused = FileResponse(await asking.receiveBytes(sending: head))
     #expect(refused.status == 507 && refused.type == "about:blank" && refused.headers["retry-after"] != nil)
     #expect(try await client.begin(200_000).status == 507)
     #expect(try await client.offset(begun.location) == 100_000)
@@ -57,7 +57,7 @@ import Testing
       #expect(connection.send(head + all[..<600_000]))
       try await Task.sleep(for: .milliseconds(300))
       leave(1_000)
-      #expect(FileAnswer(await connection.receiveBytes(sending: Array(all[600_000...]))).status == 507)
+      #expect(FileResponse(await connection.receiveBytes(sending: Array(all[600_000...]))).status == 507)
       leave(1 << 30)
       let offset = try await client.offset(begun.location)
       let headers = deferred ? ["Upload-Length": "2000000"] : [:]

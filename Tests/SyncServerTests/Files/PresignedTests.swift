@@ -37,7 +37,7 @@ struct PresignedTests {
 
   private func ask(
     _ client: TestClient, _ bytes: [UInt8]? = nil, type: String = "image/jpeg", as content: String? = nil
-  ) async throws -> Answer {
+  ) async throws -> JSONResponse {
     let bytes = bytes ?? self.content
     return try await client.request(
       "POST", "/v1/files/\(content ?? uuid)/full/address",
@@ -52,7 +52,7 @@ struct PresignedTests {
 
   /// Sends a file to an address with its headers, except for changes by a test.
   private func send(
-    _ address: Answer, _ bytes: [UInt8]? = nil, _ change: (inout [String: String]) -> Void = { _ in }
+    _ address: JSONResponse, _ bytes: [UInt8]? = nil, _ change: (inout [String: String]) -> Void = { _ in }
   ) async throws -> HTTPResponse {
     let parsed = try FileAddress(wire: address.json)
     var headers = parsed.headers
@@ -69,7 +69,7 @@ struct PresignedTests {
     return try await Self.transport(parsed.url).send(request)
   }
 
-  private func get(_ address: Answer, range: String? = nil) async throws -> HTTPResponse {
+  private func get(_ address: JSONResponse, range: String? = nil) async throws -> HTTPResponse {
     let parsed = try FileAddress(wire: address.json)
     var request = HTTPRequest(parsed.url, isAuthorized: false)
     if let range { request.headers = [("Range", range)] }
@@ -80,11 +80,11 @@ struct PresignedTests {
     HTTPTransport(address: try ServerAddress("http://127.0.0.1:\(URLComponents(string: url)?.port ?? 0)")) { nil }
   }
 
-  private func confirm(_ client: TestClient, _ upload: String, as content: String? = nil) async throws -> Answer {
+  private func confirm(_ client: TestClient, _ upload: String, as content: String? = nil) async throws -> JSONResponse {
     try await client.request("POST", "/v1/files/\(content ?? uuid)/full/confirm", ["upload": .text(upload)])
   }
 
-  private func download(_ client: TestClient, _ content: String? = nil) async throws -> Answer {
+  private func download(_ client: TestClient, _ content: String? = nil) async throws -> JSONResponse {
     try await client.request("POST", "/v1/files/\(content ?? uuid)/full/download-address", [:])
   }
 
@@ -118,7 +118,7 @@ struct PresignedTests {
     // Another user who names the upload learns nothing about it.
     for other in [bo, stranger] { #expect(try await confirm(other, address.text("upload")).status == 404) }
     #expect(try await confirm(ada, address.text("upload"), as: newUuid()).status == 404)
-    // Lost answers are asked for again.
+    // After a lost response the request is repeated.
     for _ in 0..<2 { #expect(try await confirm(ada, address.text("upload")).status == 200) }
     #expect(try await missing(bo) == 0)
     #expect(try await missing(stranger) == 1)
@@ -256,7 +256,7 @@ struct PresignedTests {
       try await ada.request("POST", "/v1/files/missing", ["files": [.text("\(uuid)/full")]]).status == 503,
       "nobody is told that a file is gone that may be there")
     let lines = server.lines.withLock { $0 }
-    #expect(lines.contains { $0.contains("the object store: HEAD is answered with status 503") })
+    #expect(lines.contains { $0.contains("the object store: HEAD returned status 503") })
     #expect(!lines.contains { $0.contains("X-Amz") || $0.contains(ObjectStoreProcess.secret) })
     await server.server.stop()
   }
@@ -324,8 +324,8 @@ struct PresignedTests {
       let new = ObjectFiles.New(
         userId: 1, name: name, byteCount: 40_000, sha256: Self.digest(content), contentType: "image/jpeg")
       let address = try await files.begin(account, new, quota: .max, expiry: 1_000)
-      let answer = Answer(status: 200, contentType: "", headers: [:], json: address.wire)
-      #expect(try await send(answer).status == 200)
+      let response = JSONResponse(status: 200, contentType: "", headers: [:], json: address.wire)
+      #expect(try await send(response).status == 200)
       return (name, try #require(address.upload))
     }
     func finished() async throws -> ContentName {

@@ -55,7 +55,7 @@ import Testing
     try await waitForUse(server, 60_000)
     let second = try RawConnection(to: client.url)
     // Refused by its headers, while the first has sent next to nothing.
-    let refused = FileAnswer(
+    let refused = FileResponse(
       await second.receiveBytes(sending: try await head(client, way, ["Expect": "100-continue"], length: 60_000)))
     #expect(refused.status == 507 && refused.type == "urn:fieldvault:quota-exceeded")
     #expect(try await client.begin(60_000).status == 507)
@@ -77,7 +77,7 @@ import Testing
     try await waitForUse(server, 3 << 19)
     let second = try RawConnection(to: client.url)
     let body = try await head(client, way, chunked, length: nil) + chunk + chunk + chunk + chunk
-    let refused = FileAnswer(await second.receiveBytes(sending: body + Array("0\r\n\r\n".utf8)))
+    let refused = FileResponse(await second.receiveBytes(sending: body + Array("0\r\n\r\n".utf8)))
     #expect(refused.status == 507 && refused.type == "urn:fieldvault:quota-exceeded")
     first = nil
     try await waitForRoom(client, 3_000_000)
@@ -93,9 +93,9 @@ import Testing
       let chunk = Array("80000\r\n".utf8) + bytes(512 << 10) + Array("\r\n".utf8)
       let tail = Array("\(String(last, radix: 16))\r\n".utf8) + bytes(last) + Array("\r\n0\r\n\r\n".utf8)
       let head = try await head(client, .post, ["Transfer-Encoding": "chunked"], length: nil)
-      let answer = FileAnswer(
+      let response = FileResponse(
         await connection.receiveBytes(sending: head + (0..<5).flatMap { _ in chunk } + tail))
-      #expect(answer.status == status)
+      #expect(response.status == status)
       await server.server.stop()
     }
   }

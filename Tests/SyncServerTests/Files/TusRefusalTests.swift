@@ -51,7 +51,7 @@ import Testing
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let path = try await client.begin(1_000).location
-    func patch(_ headers: [String: String], _ body: [UInt8] = [1]) async throws -> FileAnswer {
+    func patch(_ headers: [String: String], _ body: [UInt8] = [1]) async throws -> FileResponse {
       try await client.patch(path, at: 0, body, headers)
     }
     #expect(try await patch(["Tus-Resumable": "-"]).status == 412)
@@ -60,8 +60,8 @@ import Testing
     #expect(try await patch(["Upload-Offset": "-"]).status == 400)
     for offset in ["-1", "1.0", "zero", ""] { #expect(try await patch(["Upload-Offset": offset]).status == 400) }
     for offset in ["1", "1000", "9223372036854775808"] {
-      let answer = try await patch(["Upload-Offset": offset])
-      #expect(answer.status == 409 && answer.offset == 0 && answer.type == "urn:fieldvault:offset-mismatch")
+      let response = try await patch(["Upload-Offset": offset])
+      #expect(response.status == 409 && response.offset == 0 && response.type == "urn:fieldvault:offset-mismatch")
     }
     #expect(try await patch([:], bytes(1_001)).status == 413)
     #expect(try await patch(["Upload-Length": "1001"]).status == 400)
@@ -70,8 +70,8 @@ import Testing
     let long = try RawConnection(to: client.url)
     let head = client.head(
       "PATCH", path, ["Upload-Offset": "7", "Content-Type": FileClient.content], length: 999_999_999)
-    #expect(FileAnswer(await long.receiveBytes(sending: head)).status == 409)
-    // The first request is answered first.
+    #expect(FileResponse(await long.receiveBytes(sending: head)).status == 409)
+    // The server responds to the first request first.
     let asking = try RawConnection(to: client.url)
     let question = client.head(
       "PATCH", path, ["Upload-Offset": "7", "Content-Type": FileClient.content, "Expect": "100-continue"], length: 900)
@@ -92,14 +92,14 @@ import Testing
       ["Upload-Offset": "0", "Content-Type": FileClient.content, "Transfer-Encoding": "chunked"], length: nil)
     let end = Array("0\r\n\r\n".utf8)
     let beyond = try RawConnection(to: client.url)
-    let refused = FileAnswer(
+    let refused = FileResponse(
       await beyond.receiveBytes(sending: head + (0..<8).flatMap { _ in chunk } + end))
     #expect(refused.status == 413)
     #expect(try await client.offset(path) == 0)
     let right = try RawConnection(to: client.url)
-    let answer = FileAnswer(
+    let response = FileResponse(
       await right.receiveBytes(sending: head + (0..<5).flatMap { _ in chunk } + end))
-    #expect(answer.status == 204 && answer.offset == 50_000)
+    #expect(response.status == 204 && response.offset == 50_000)
     await server.server.stop()
   }
 
@@ -150,11 +150,11 @@ import Testing
     ] {
       for method in ["GET", "HEAD", "DELETE", "PATCH"] {
         let headers = ["Upload-Offset": "0", "Content-Type": FileClient.content]
-        let answer = try await client.request(method, "/v1/files/" + path, headers)
+        let response = try await client.request(method, "/v1/files/" + path, headers)
         // An escaped slash and a dot segment mean other things to other servers, so that such a path is refused as ambiguous.
         let isAmbiguous = path.lowercased().contains("%2f") || path.split(separator: "/").contains("..")
         let expected = isAmbiguous ? [400] : [404, 405]
-        #expect(expected.contains(answer.status), "\(method) \(path) is \(answer.status)")
+        #expect(expected.contains(response.status), "\(method) \(path) is \(response.status)")
       }
     }
     await server.server.stop()

@@ -21,13 +21,13 @@ import Testing
     let server = try TestServer { $0.files.fileBytes = 12_345 }
     let stranger = FileClient(TestClient(url: server.server.url, token: nil))
     for path in ["/v1/files", "/v1/files/uploads/x"] {
-      let answer = try await stranger.request("OPTIONS", path, ["Tus-Resumable": "-"])
-      #expect(answer.status == 204)
-      #expect(answer.headers["tus-version"] == "1.0.0" && answer.headers["tus-max-size"] == "12345")
+      let response = try await stranger.request("OPTIONS", path, ["Tus-Resumable": "-"])
+      #expect(response.status == 204)
+      #expect(response.headers["tus-version"] == "1.0.0" && response.headers["tus-max-size"] == "12345")
       #expect(
-        answer.headers["tus-extension"]
+        response.headers["tus-extension"]
           == "creation,creation-with-upload,creation-defer-length,checksum,expiration,termination")
-      #expect(answer.headers["tus-checksum-algorithm"] == "sha1,sha256")
+      #expect(response.headers["tus-checksum-algorithm"] == "sha1,sha256")
     }
     await server.server.stop()
   }
@@ -49,10 +49,10 @@ import Testing
     while offset < all.count {
       #expect(try await client.fetch(content, "thumbnail").status == 404, "there with the last byte, not before")
       let part = Array(all[offset..<min(offset + 300_000, all.count)])
-      let answer = try await client.patch(begun.location, at: offset, part)
+      let response = try await client.patch(begun.location, at: offset, part)
       offset += part.count
-      #expect(answer.status == 204 && answer.offset == offset && answer.headers["tus-resumable"] == "1.0.0")
-      #expect((answer.headers["upload-expires"] == nil) == (offset == all.count))
+      #expect(response.status == 204 && response.offset == offset && response.headers["tus-resumable"] == "1.0.0")
+      #expect((response.headers["upload-expires"] == nil) == (offset == all.count))
       let head = try await client.request("HEAD", begun.location)
       #expect(head.status == 200 && head.offset == offset && head.headers["upload-length"] == "700000")
       #expect(head.headers["upload-metadata"] == metadata + ",flag" && head.headers["cache-control"] == "no-store")
@@ -129,8 +129,8 @@ import Testing
     let begun = try await client.begin(all.count)
     let first = Array(all[..<100_000])
     for wrong in [sha1(all), sha256(all)] {
-      let answer = try await client.patch(begun.location, at: 0, first, ["Upload-Checksum": wrong])
-      #expect(answer.status == 460)
+      let response = try await client.patch(begun.location, at: 0, first, ["Upload-Checksum": wrong])
+      #expect(response.status == 460)
       #expect(try await client.offset(begun.location) == 0)
     }
     #expect(try await client.patch(begun.location, at: 0, first, ["Upload-Checksum": sha1(first)]).offset == 100_000)

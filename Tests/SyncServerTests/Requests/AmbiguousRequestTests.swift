@@ -100,7 +100,7 @@ import Testing
 
   private static let second = "GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
-  private func answers(_ url: String, _ text: String, isSplit: Bool = false) async throws -> [Int] {
+  private func responseStatuses(_ url: String, _ text: String, isSplit: Bool = false) async throws -> [Int] {
     let raw = try RawConnection(to: url)
     if isSplit {
       for byte in text.utf8 { _ = raw.send([byte]) }
@@ -116,7 +116,7 @@ import Testing
     let token = try #require(try server.client("ada").token)
     for (name, text) in Self.refused {
       let request = text.replacingOccurrences(of: "TOKEN", with: token)
-      let statuses = try await answers(server.server.url, request + Self.second)
+      let statuses = try await responseStatuses(server.server.url, request + Self.second)
       // Where the library cannot read a request at all, it closes the connection without a response, or writes the header of its
       // own response twice (0.9.75).
       #expect(statuses.allSatisfy { $0 == 400 } && statuses.count <= 2, "\(name): \(statuses)")
@@ -130,7 +130,7 @@ import Testing
     for (name, text, status) in Self.taken {
       for isSplit in [false, true] {
         #expect(
-          try await answers(server.server.url, text + Self.second, isSplit: isSplit) == [status, 200],
+          try await responseStatuses(server.server.url, text + Self.second, isSplit: isSplit) == [status, 200],
           "\(name), \(isSplit)")
       }
     }
@@ -145,7 +145,7 @@ import Testing
       "POST /v1/push HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer \(token)\r\n"
       + "FieldVault-Protocol: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
     for body in ["2\r\n{}\r\n0\r\n\r\n", "2;x=y\r\n{}\r\n0\r\n\r\n", "2\n{}\n0\n\n", "zz\r\n{}\r\n0\r\n\r\n"] {
-      let statuses = try await answers(server.server.url, head + body + Self.second)
+      let statuses = try await responseStatuses(server.server.url, head + body + Self.second)
       #expect(statuses.count <= 1 && !statuses.contains(200), "\(body): \(statuses)")
     }
     await server.server.stop()

@@ -39,8 +39,8 @@ import Testing
     #expect(patient.send(head("/v1/push", client.token, "Transfer-Encoding: chunked")))
     for _ in 0..<3 { #expect(patient.send(chunk)) }
     #expect(patient.send("0\r\n\r\n"))
-    let answer = await patient.receive()
-    #expect(answer.hasPrefix("HTTP/1.1 413") && answer.contains("application/problem+json"))
+    let response = await patient.receive()
+    #expect(response.hasPrefix("HTTP/1.1 413") && response.contains("application/problem+json"))
     // An unauthenticated client is refused before its body is read.
     let stranger = try RawConnection(to: client.url)
     #expect(stranger.send(head("/v1/push", "fv_no", "Transfer-Encoding: chunked")))
@@ -69,9 +69,9 @@ import Testing
         #expect(stranger.send(lines.joined(separator: "\r\n")))
         // A text like a request within the body is not a request.
         #expect(stranger.send("GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n"))
-        let answer = await stranger.receive()
-        #expect(answer.hasPrefix("HTTP/1.1 401"), "\(method) \(path), \(length)")
-        #expect(answer.ranges(of: "HTTP/1.1").count == 1, "\(method) \(path), \(length)")
+        let response = await stranger.receive()
+        #expect(response.hasPrefix("HTTP/1.1 401"), "\(method) \(path), \(length)")
+        #expect(response.ranges(of: "HTTP/1.1").count == 1, "\(method) \(path), \(length)")
       }
     }
     await server.server.stop()
@@ -95,8 +95,8 @@ import Testing
       head("GET", "/v1/account", "Content-Length: 90000") + body + head("GET", "/v1/health", "Content-Length: 90000")
       + body + head("OPTIONS", "/v1/files", "Content-Length: 90000") + body
       + head("GET", "/v1/nothing", "Connection: close")
-    let answers = String(decoding: await raw.receiveBytes(sending: Array(requests.utf8)), as: UTF8.self)
-    #expect(answers.matches(of: /HTTP\/1.1 ([0-9]+)/).map { String($0.1) } == ["200", "200", "204", "404"])
+    let responses = String(decoding: await raw.receiveBytes(sending: Array(requests.utf8)), as: UTF8.self)
+    #expect(responses.matches(of: /HTTP\/1.1 ([0-9]+)/).map { String($0.1) } == ["200", "200", "204", "404"])
     let long = try RawConnection(to: client.url)
     #expect(long.send(head("GET", "/v1/health", "Transfer-Encoding: chunked")))
     let chunk = "1000\r\n" + String(repeating: "x", count: 4_096) + "\r\n"
@@ -109,7 +109,7 @@ import Testing
     keeping.keepBody()
     for (exchange, count) in [(ignoring, 0), (keeping, 3)] {
       _ = [1, 2, 3].withUnsafeBufferPointer { exchange.receive($0, limit: 3) }
-      guard case .answer(let request)? = exchange.takeWork() else { throw Unexpected("nothing is to be answered") }
+      guard case .respond(let request)? = exchange.takeWork() else { throw Unexpected("the request is not complete") }
       #expect(request.body.count == count)
     }
     await server.server.stop()
@@ -145,8 +145,8 @@ import Testing
     #expect(
       raw.send(
         "GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
-    let answer = await raw.receive()
-    #expect(answer.hasPrefix("HTTP/1.1 200") && answer.contains("HTTP/1.1 404"))
+    let response = await raw.receive()
+    #expect(response.hasPrefix("HTTP/1.1 200") && response.contains("HTTP/1.1 404"))
     await server.server.stop()
   }
 
@@ -156,7 +156,7 @@ import Testing
     let server = try TestServer()
     let taken = String(server.server.url.dropFirst("http://".count))
     let refused: [(String, HTTPServerError.Code, String)] = [
-      (taken, .addressInUse, "taken"), ("nonsense", .cannotListen, "no address"),
+      (taken, .addressInUse, "in use"), ("nonsense", .cannotListen, "not an address"),
       ("192.0.2.1:80", .cannotListen, "not have"),
     ]
     for (address, code, word) in refused {
@@ -173,8 +173,8 @@ import Testing
     await again.server.stop()
   }
 
-  @Test("Long polls are limited in number and are answered when the server stops")
-  func waitersAreBoundedAndAnsweredAtTheEnd() async throws {
+  @Test("Long polls are limited in number and return when the server stops")
+  func longPollsAreLimited() async throws {
     let server = try TestServer { $0.waiters = 2 }
     let client = try server.client("ada")
     let cursor = try await client.pull().cursor

@@ -77,14 +77,14 @@ private let hasPrograms = [programs.openssl, programs.curl].allSatisfy {
   }
 
   @Test("The server uses TLS and exits with a message when the key cannot be used")
-  func answers() async throws {
+  func usesTLS() async throws {
     #expect(try await serve(certificate: certificate, key: folder.path + "/no").end() == 1)
     #expect(try await serve(certificate: key, key: key).end() == 1)
     let server = try serve(certificate: certificate, key: key)
     let url = try await server.url()
     #expect(url.hasPrefix("https://"))
-    let answer = try run(programs.curl, ["-s", "--cacert", certificate, url + "/v1/health"]).output
-    #expect(try SyncValue(parsing: answer)["service"] == "fieldvault")
+    let response = try run(programs.curl, ["-s", "--cacert", certificate, url + "/v1/health"]).output
+    #expect(try SyncValue(parsing: response)["service"] == "fieldvault")
     server.signal(SIGTERM)
     #expect(try await server.end() == 0)
   }
@@ -143,11 +143,11 @@ private let hasPrograms = [programs.openssl, programs.curl].allSatisfy {
     try certify("second.example")
     #expect(try name().contains("first.example"))
     server.signal(SIGHUP)
-    try await note("the certificate was read again")
+    try await note("reloaded the certificate")
     #expect(try name().contains("second.example"))
     try Data("no certificate".utf8).write(to: URL(fileURLWithPath: certificate))
     server.signal(SIGHUP)
-    try await note("the certificate was not replaced")
+    try await note("cannot reload the certificate")
     #expect(try name().contains("second.example"))
     server.signal(SIGTERM)
     #expect(try await server.end() == 0)

@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  @Test("A full disk refuses the whole push with 507 and stores nothing") func aFullDiskAnswersNoOperation()
+  @Test("A full disk refuses the whole push with 507 and stores nothing") func fullDiskRefusesThePush()
     async throws
   {
     let server = try TestServer()

@@ -15,7 +15,7 @@ import Testing
   /// 2051-01-01T00:00:00Z.
   private static let start: Int64 = 2_556_144_000_000
 
-  @Test("A server answers, stores and logs with the time of its clock")
+  @Test("A server responds, stores and logs with the time of its clock")
   func times() async throws {
     let time = TestClock(Self.start)
     let server = try TestServer(environment: Environment(clock: time.clock, random: .system))

@@ -5,7 +5,7 @@ import Testing
 @testable import HTTPServer
 @testable import SyncServer
 
-/// Clients that go while their answer is made, and leave something unread before their end.
+/// Clients that disconnect before their response is ready and leave received bytes unread.
 @Suite struct LostClientTests {
   private func watch(_ client: TestClient, _ cursor: String) throws -> String {
     [

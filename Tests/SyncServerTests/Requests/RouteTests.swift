@@ -19,8 +19,8 @@ import Testing
     #expect(try await nobody.get("/v1/health")["service"] == "fieldvault")
     #expect(try await nobody.get("/v1/openapi.json")["openapi"] == "3.1.0")
     for token in [nil, "", "fv_wrong", "x y"] {
-      let answer = try await TestClient(url: server.server.url, token: token).get("/v1/account")
-      #expect(answer.status == 401 && answer.contentType == "application/problem+json")
+      let response = try await TestClient(url: server.server.url, token: token).get("/v1/account")
+      #expect(response.status == 401 && response.contentType == "application/problem+json")
     }
     let account = try await client.get("/v1/account")
     #expect(account.text("account") == "water" && account.text("user") == "ada")
@@ -73,12 +73,12 @@ import Testing
       limits.requestsPerSecond = 1
     }
     let client = try server.client("ada")
-    let answers = try await withThrowingTaskGroup(of: Answer.self) { group in
+    let responses = try await withThrowingTaskGroup(of: JSONResponse.self) { group in
       for _ in 0..<60 { group.addTask { try await client.get("/v1/account") } }
       return try await group.reduce(into: []) { $0.append($1) }
     }
-    #expect(Set(answers.map(\.status)) == [200, 429])
-    #expect(answers.contains { $0.status == 429 && $0.headers["retry-after"] == "1" })
+    #expect(Set(responses.map(\.status)) == [200, 429])
+    #expect(responses.contains { $0.status == 429 && $0.headers["retry-after"] == "1" })
     #expect(try await server.client("bob").get("/v1/account").status == 200, "others are not concerned")
     await server.server.stop()
   }

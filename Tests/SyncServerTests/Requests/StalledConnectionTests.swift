@@ -140,7 +140,7 @@ import Testing
       listen: "127.0.0.1:0", identity: nil, limits: limits, log: .silent, clock: .system,
       handlers: .init(
         admit: { _ in AdmittedRequest(admission: .ignore) },
-        answer: { _ in
+        respond: { _ in
           isStuck.withLock { $0 = true }
           // Ignores its cancellation.
           while !isFree.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(1)) }

@@ -37,8 +37,8 @@ import Testing
       ("POST", "/v1/records", [:]), ("POST", "/v1/push", body),
     ] as [(String, String, SyncValue?)] {
       for version in ["", "1", "3"] {
-        let answer = try await client.request(method, path, json, headers: [WireProtocol.header: version])
-        #expect(answer.status == 426 && answer["type"] == .text(ServerProblem.otherProtocol), "\(path)")
+        let response = try await client.request(method, path, json, headers: [WireProtocol.header: version])
+        #expect(response.status == 426 && response["type"] == .text(ServerProblem.otherProtocol), "\(path)")
       }
     }
     #expect(try await client.pull().changes.first?["version"] == 1)
@@ -126,7 +126,7 @@ import Testing
 
   @Test("A counter that a device used before with other operations is refused, and nothing is executed")
   func copiedDevice() async throws {
-    func push(_ counter: Int64, _ title: String) async throws -> Answer {
+    func push(_ counter: Int64, _ title: String) async throws -> JSONResponse {
       let uuid = newUuid()
       return try await client.request(
         "POST", "/v1/push",
@@ -138,8 +138,8 @@ import Testing
     #expect(try await push(4, "a").status == 200)
     #expect(try await push(5, "b").status == 200)
     for (counter, title) in [(5, "c"), (4, "d"), (0, "e")] {
-      let answer = try await push(Int64(counter), title)
-      #expect(answer.status == 409 && answer["type"] == .text(ServerProblem.deviceCopied))
+      let response = try await push(Int64(counter), title)
+      #expect(response.status == 409 && response["type"] == .text(ServerProblem.deviceCopied))
     }
     #expect(try await client.pull().changes.count == 3)
     await server.server.stop()
@@ -180,12 +180,12 @@ import Testing
   @Test("Results carry the times that the server stored, and a cascaded record names its root")
   func timesAndRoots() async throws {
     let room = newUuid()
-    let answer = try await client.push([
+    let response = try await client.push([
       Operation.create(
         "Room", room, ["title": "Hall", "projectId": .text(project)], at: "2999-01-01T00:00:00.000Z")
     ])
     let stored = try #require(try await client.pull().changes.first { $0["entityUuid"] == .text(room) })
-    let result = answer.list("results")[0]
+    let result = response.list("results")[0]
     #expect(result["createdAt"] == stored["createdAt"] && result["updatedAt"] == stored["updatedAt"])
     guard case .text(let time)? = result["updatedAt"] else { throw Unexpected("no time") }
     #expect(time < "2999")

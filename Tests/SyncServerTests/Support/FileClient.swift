@@ -3,7 +3,7 @@ import SyncModel
 import TestSupport
 
 /// A response of the server, with its body as bytes.
-struct FileAnswer: Sendable {
+struct FileResponse: Sendable {
   let status: Int
   let headers: [String: String]
   let body: [UInt8]
@@ -13,7 +13,7 @@ struct FileAnswer: Sendable {
     var rest = bytes[...]
     var status = 0
     var headers: [String: String] = [:]
-    // 100 Continue comes before the answer itself.
+    // `100 Continue` precedes the final response.
     repeat {
       guard let end = rest.firstRange(of: Array("\r\n\r\n".utf8)) else { break }
       let lines = String(decoding: rest[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
@@ -59,9 +59,9 @@ struct FileClient: Sendable {
   /// A header with the value `-` is left out.
   func request(
     _ method: String, _ path: String, _ headers: [String: String] = [:], body: [UInt8]? = nil
-  ) async throws -> FileAnswer {
+  ) async throws -> FileResponse {
     let connection = try RawConnection(to: url)
-    return FileAnswer(
+    return FileResponse(
       await connection.receiveBytes(sending: head(method, path, headers, length: body?.count) + (body ?? [])))
   }
 
@@ -71,7 +71,7 @@ struct FileClient: Sendable {
 
   func begin(
     _ length: Int, as content: String? = nil, _ variant: String = "full", _ headers: [String: String] = [:]
-  ) async throws -> FileAnswer {
+  ) async throws -> FileResponse {
     var all = ["Upload-Length": String(length)]
     if let content { all["Upload-Metadata"] = Self.metadata(["content": content, "variant": variant]) }
     return try await request("POST", "/v1/files", all.merging(headers) { $1 })
@@ -79,7 +79,7 @@ struct FileClient: Sendable {
 
   func patch(
     _ path: String, at offset: Int, _ bytes: [UInt8], _ headers: [String: String] = [:]
-  ) async throws -> FileAnswer {
+  ) async throws -> FileResponse {
     let all = ["Upload-Offset": String(offset), "Content-Type": Self.content].merging(headers) { $1 }
     return try await request("PATCH", path, all, body: bytes)
   }
@@ -94,20 +94,22 @@ struct FileClient: Sendable {
   }
 
   func offset(_ path: String) async throws -> Int {
-    let answer = try await request("HEAD", path)
-    guard answer.status == 200, let offset = answer.offset else { throw Unexpected("HEAD is \(answer.status)") }
+    let response = try await request("HEAD", path)
+    guard response.status == 200, let offset = response.offset else { throw Unexpected("HEAD is \(response.status)") }
     return offset
   }
 
   /// Sends a whole content.
   func upload(_ bytes: [UInt8], as content: String, _ variant: String = "full") async throws {
     let begun = try await begin(bytes.count, as: content, variant)
-    let answer = try await patch(begun.location, at: 0, bytes)
-    guard answer.status == 204, answer.offset == bytes.count else { throw Unexpected("PATCH is \(answer.status)") }
+    let response = try await patch(begun.location, at: 0, bytes)
+    guard response.status == 204, response.offset == bytes.count else {
+      throw Unexpected("PATCH is \(response.status)")
+    }
   }
 
   func fetch(_ content: String, _ variant: String = "full", _ headers: [String: String] = [:]) async throws
-    -> FileAnswer
+    -> FileResponse
   {
     try await request("GET", "/v1/files/\(content)/\(variant)", headers)
   }

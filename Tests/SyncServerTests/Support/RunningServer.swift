@@ -27,7 +27,7 @@ final class RunningServer {
     return try process.wait().status
   }
 
-  /// The address at which the server answers.
+  /// The address at which the server is reachable.
   func url() async throws -> String {
     var line: Substring?
     try await eventually("the address of the server", every: .milliseconds(20)) {

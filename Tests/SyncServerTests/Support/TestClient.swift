@@ -8,7 +8,7 @@ import TestSupport
 #endif
 
 /// A response of the server.
-struct Answer: Sendable {
+struct JSONResponse: Sendable {
   let status: Int
   let contentType: String
   let headers: [String: String]
@@ -49,7 +49,7 @@ struct TestClient: Sendable {
 
   func request(
     _ method: String, _ path: String, _ body: SyncValue? = nil, raw: [UInt8]? = nil, headers: [String: String] = [:]
-  ) async throws -> Answer {
+  ) async throws -> JSONResponse {
     guard let url = URL(string: url + path) else { throw Unexpected("no URL: \(path)") }
     var request = URLRequest(url: url)
     request.httpMethod = method
@@ -62,18 +62,18 @@ struct TestClient: Sendable {
     }
     for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
     let (data, response) = try await URLSession.shared.data(for: request)
-    guard let http = response as? HTTPURLResponse else { throw Unexpected("no answer of HTTP") }
+    guard let http = response as? HTTPURLResponse else { throw Unexpected("not an HTTP response") }
     var fields: [String: String] = [:]
     for (name, value) in http.allHeaderFields { fields["\(name)".lowercased()] = "\(value)" }
-    return Answer(
+    return JSONResponse(
       status: http.statusCode, contentType: fields["content-type"] ?? "", headers: fields,
       json: try SyncValue(parsing: Array(data)))
   }
 
-  func get(_ path: String) async throws -> Answer { try await request("GET", path) }
+  func get(_ path: String) async throws -> JSONResponse { try await request("GET", path) }
 
   /// Pushes as a device that has not pushed before. Base versions belong to the current epoch unless an operation names one.
-  func push(_ operations: [SyncValue], cursor: String? = nil) async throws -> Answer {
+  func push(_ operations: [SyncValue], cursor: String? = nil) async throws -> JSONResponse {
     var operations = operations
     for (index, operation) in operations.enumerated() {
       guard case .object(var members) = operation, members["baseEpoch"] == nil, members["baseVersion"] ?? 0 != 0

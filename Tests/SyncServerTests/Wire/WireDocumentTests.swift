@@ -103,15 +103,15 @@ import Testing
   /// Checks that a response follows its schema, and that its wire type parses it without losing a member.
   private func check(
     _ client: TestClient, _ method: String, _ path: String, _ name: String, _ body: SyncValue? = nil, status: Int = 200
-  ) async throws -> Answer {
-    let answer = try await client.request(method, path, body)
-    #expect(answer.status == status, "\(path): \(answer.json.json)")
+  ) async throws -> JSONResponse {
+    let response = try await client.request(method, path, body)
+    #expect(response.status == status, "\(path): \(response.json.json)")
     var schema = JSONSchema(try Self.document.get())
-    let problems = schema.problems(answer.json, as: name)
-    #expect(problems.isEmpty, "\(path): \(problems)\n\(answer.json.json)")
+    let problems = schema.problems(response.json, as: name)
+    #expect(problems.isEmpty, "\(path): \(problems)\n\(response.json.json)")
     let type = try #require(Self.types[name])
-    let printed = try type.init(wire: answer.json).wire
+    let printed = try type.init(wire: response.json).wire
     #expect(schema.problems(printed, as: name).isEmpty)
-    return answer
+    return response
   }
 }

@@ -92,12 +92,12 @@ import Testing
               patch: RecordPatch(isDeleted: true, updatedAt: transaction.serverNow))
           ])
       }
-      let answer = try await client.worker.remote.push(request)
+      let response = try await client.worker.remote.push(request)
       let note: Comment =
-        "seed \(seed), step \(step): \(drawn.type(table)) \(id)\n\(answer)\n\(drawn.schema.migrations[0].sql)"
-      if case .conflict(.deletedLocally, _, _, let obstacle) = answer.results[0].outcome {
+        "seed \(seed), step \(step): \(drawn.type(table)) \(id)\n\(response)\n\(drawn.schema.migrations[0].sql)"
+      if case .conflict(.deletedLocally, _, _, let obstacle) = response.results[0].outcome {
         #expect(isRefused && obstacle != nil, note)
-      } else if case .accepted = answer.results[0].outcome {
+      } else if case .accepted = response.results[0].outcome {
         #expect(!isRefused, note)
       } else {
         Issue.record(note)

@@ -310,10 +310,10 @@ extension Device {
         deviceId: try transaction.deviceId(), deviceCounter: try transaction.nextDeviceCounter(), cursor: nil,
         operations: try transaction.nextBatch(limit: 25).operations)
     }
-    let answer = try await worker.remote.push(request)
+    let response = try await worker.remote.push(request)
     try await vault.sync { transaction in
       var counts = PushCounts()
-      for (sent, result) in zip(request.operations, answer.results) {
+      for (sent, result) in zip(request.operations, response.results) {
         try transaction.acknowledge(result.outcome, of: sent, jitter: 0, counts: &counts)
       }
     }

@@ -247,10 +247,10 @@ import Testing
     }
     try await one.sync()
     // The reading arrives first: the next page, with the room, has not arrived yet.
-    let answer = try await one.worker.remote.records(entityType: "AtmosphericLog", uuids: [log], epoch: nil)
+    let response = try await one.worker.remote.records(entityType: "AtmosphericLog", uuids: [log], epoch: nil)
     try await two.vault.sync { transaction in
       var counts = ApplyCounts()
-      for change in answer.changes { try transaction.changes.apply(change, counts: &counts) }
+      for change in response.changes { try transaction.changes.apply(change, counts: &counts) }
     }
     try await syncAll()
     #expect(try await two.values("SELECT title FROM OfflineRoom JOIN OfflineAtmosphericLog USING (roomId)") == ["Hall"])

@@ -174,7 +174,7 @@ import VaultKeys
       #expect(try await two.sync().filesFetched == 0)
       #expect(
         try await two.values("SELECT status || ' ' || retryCount || ' ' || errorMessage FROM AttachmentTransfer")
-          == ["pending 0 it could not be written; look whether the disk has room"])
+          == ["pending 0 the file could not be written; check the free disk space"])
       try await two.write { _ = try $0.execute("UPDATE AttachmentTransfer SET scheduledAt = NULL") }
     }
     try FileManager.default.removeItem(atPath: part)

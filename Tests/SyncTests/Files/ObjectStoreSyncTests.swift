@@ -112,7 +112,7 @@ struct ObjectStoreSyncTests {
     let report = try await one.sync()
     #expect(report.filesSent == 0 && report.pushed == 1)
     #expect(try await store.count("PUT") == 2 + PresignedPlan.mostRepetitions + 1)
-    #expect(try await messages(one) == ["where the server keeps files it is not taken (status 403, AccessDenied)"])
+    #expect(try await messages(one) == ["the object store refused the file (status 403, AccessDenied)"])
     clock.withLock { $0 = [] }
     try await due(one)
     #expect(try await one.sync().filesSent == 1)
@@ -140,7 +140,7 @@ struct ObjectStoreSyncTests {
     #expect(report.filesSent == 1 && report.filesFailed == 1 && report.pushed == 3)
     #expect(
       try await messages(one) == [
-        "the server does not take it: contentType is one of application/octet-stream, image/jpeg"
+        "the server refused the file: contentType must be one of application/octet-stream, image/jpeg"
       ])
     #expect(try await two.sync().pulled == 3)
     want(two, photo)
@@ -165,7 +165,7 @@ struct ObjectStoreSyncTests {
     }
     let report = try await one.sync()
     #expect(report.pushed == 4 && report.filesSent == 2 && report.filesFailed == 1)
-    #expect(try await messages(one) == ["the server has no room left for this account"])
+    #expect(try await messages(one) == ["the storage quota of this account is exhausted"])
     #expect(try await store.count("PUT") == 2)
   }
 
@@ -196,9 +196,9 @@ struct ObjectStoreSyncTests {
   }
 
   /// The store received the complete file, but the connection was cut before the response.
-  @Test("An upload whose response is lost is not sent twice") func anAnswerThatIsLostSendsNothingTwice() async throws {
+  @Test("An upload whose response is lost is not sent twice") func lostResponseSendsNothingTwice() async throws {
     _ = try attach(one, bytes: 200_000, "roof.bin")
-    try await store.gate(["mode": "drop-answer"])
+    try await store.gate(["mode": "drop-response"])
     #expect(try await one.sync().filesSent == 1)
     #expect(try await store.count("PUT") == 1)
     #expect(try await store.objects().count == 1)

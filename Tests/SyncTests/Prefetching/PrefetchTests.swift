@@ -120,9 +120,9 @@ import HTTPClient
     try await one.write { db in
       for _ in 0..<10 { try db.insert(Note(projectId: 1, roomId: 1, body: "in a room that is under way")) }
     }
-    remote.intervene({ [one] number in if number == 1 { try await one.untilChosen(35) } }) { number, answer in
+    remote.intervene({ [one] number in if number == 1 { try await one.untilChosen(35) } }) { number, response in
       guard number == 1 else { return }
-      answer.results[0].outcome = .waiting(for: "another operation")
+      response.results[0].outcome = .waiting(for: "another operation")
     }
     let report = try await sync()
     #expect(report.pushed == 35 && report.conflicts == 0)
@@ -145,9 +145,9 @@ import HTTPClient
   }
 
   @Test("A response with results in another order is rejected, and its operations are sent again")
-  func resultsOfOtherOperationsAreNoAnswer() async throws {
+  func reorderedResultsAreRejected() async throws {
     try await one.addNotes(3)
-    remote.intervene({ _ in }) { _, answer in answer.results.swapAt(0, 2) }
+    remote.intervene({ _ in }) { _, response in response.results.swapAt(0, 2) }
     #expect(try await sync(.offline).pushed == 0)
     #expect(try await one.count("status = 'pending'") == 3)
     remote.intervene { _ in }
@@ -156,11 +156,11 @@ import HTTPClient
   }
 
   @Test("A deferred operation is sent before the operations that were prefetched")
-  func anOtherAnswerThanStoredIsLookedAtFirst() async throws {
+  func deferredOperationIsSentFirst() async throws {
     try await one.addNotes(50)
-    remote.intervene({ [one] number in if number == 1 { try await one.untilChosen(50) } }) { number, answer in
+    remote.intervene({ [one] number in if number == 1 { try await one.untilChosen(50) } }) { number, response in
       guard number == 1 else { return }
-      answer.results[24].outcome = .waiting(for: "another operation")
+      response.results[24].outcome = .waiting(for: "another operation")
     }
     #expect(try await sync().pushed == 50)
     // The deferred operation is older than the prefetched ones.

@@ -51,9 +51,9 @@ struct Household {
       schemaVersion: 6,
       patch: RecordPatch(
         fields: fields, userEditedFields: [], updatedAt: Date.nowInMilliseconds().milliseconds), base: base)
-    let answer = try await remote.push(
+    let response = try await remote.push(
       PushRequest(deviceId: identifier, deviceCounter: 1, cursor: nil, operations: [operation]))
-    return try #require(answer.results.first).outcome
+    return try #require(response.results.first).outcome
   }
 
   /// Expects that the devices agree with each other and with the server, and that nothing waits.

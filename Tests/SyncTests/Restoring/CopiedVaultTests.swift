@@ -131,11 +131,11 @@ import Testing
   func otherProtocol() async throws {
     try await rename(one, "Elm")
     let remote = InterveningRemote(remote: await one.worker.remote)
-    remote.answerAccount { $0.protocolVersion = 3 }
+    remote.changeAccount { $0.protocolVersion = 3 }
     let worker = SyncWorker(
       vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
     let report = try await worker.sync()
-    #expect(report.outcome == .paused && report.failure?.answer == .otherProtocol)
+    #expect(report.outcome == .paused && report.failure?.responseClass == .otherProtocol)
     #expect(try await one.waiting() == 1)
     #expect(try await one.sync().pushed == 1)
   }

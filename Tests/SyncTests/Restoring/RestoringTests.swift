@@ -253,10 +253,10 @@ import HTTPClient
     let before = try await one.everything()
     let stranger = try Device.worker(one.vault, url: server.server.url, token: "fv_wrong")
     let entity = try one.vault.entities.entity("Project")
-    for (worker, answer) in [(stranger, ResponseClass.pauseCredentials), (one.worker, .unreachable)] {
-      if answer == .unreachable { await server.server.stop() }
+    for (worker, responseClass) in [(stranger, ResponseClass.pauseCredentials), (one.worker, .unreachable)] {
+      if responseClass == .unreachable { await server.server.stop() }
       let failure = await #expect(throws: RemoteFailure.self) { try await worker.undelete(entity, [project]) }
-      #expect(failure?.answer == answer)
+      #expect(failure?.responseClass == responseClass)
     }
     #expect(try await one.everything() == before)
     try one.set(.mode, "device")

@@ -27,7 +27,7 @@ extension DeletionTests {
     let before = try await one.everything()
     let error = await #expect(throws: VaultError.self) { try await one.undelete(kind, uuid) }
     let holder = Storeroom.uuid(kind == "Thing" ? 2 : 3, 2)
-    #expect(error?.code == .refused && error?.message == "the \(kind) \(holder) has the same \(column) by now")
+    #expect(error?.code == .refused && error?.message == "the \(kind) \(holder) now has the same \(column)")
     #expect(try await one.everything() == before)
     // The other record releases the value.
     try await one.write { _ = try $0.execute(SQL(raw: change.replacing(value.value, with: "9"))) }

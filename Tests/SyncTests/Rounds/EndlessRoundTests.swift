@@ -34,10 +34,10 @@ import Testing
     try await device.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Birch'") }
     #expect(try await worker.sync().outcome == .done)
     let before = remote.sent.count
-    remote.intervene({ _ in }) { number, answer in
+    remote.intervene({ _ in }) { number, response in
       // The fault lasts, but the test ends.
       guard number <= 100 else { return }
-      answer.results = answer.results.map {
+      response.results = response.results.map {
         PushResult(operationId: $0.operationId, outcome: Self.faults[fault].outcome)
       }
     }
@@ -55,7 +55,7 @@ import Testing
   @Test("Pages that bring nothing and name no end stop the pull", arguments: [true, false])
   func pagesWithoutEnd(isSamePlace: Bool) async throws {
     let epoch = try #require(try await device.setting(.epoch))
-    remote.answerChanges { number, cursor in
+    remote.respondToChanges { number, cursor in
       // As above: the fault lasts for longer than a device asks.
       ChangesPage(
         serverTime: Clock.system.now(), epoch: epoch, changes: [],
@@ -64,7 +64,7 @@ import Testing
     }
     try await device.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Elm'") }
     let report = try await worker.sync()
-    let reason = isSamePlace ? "where it was asked already" : "one empty page after the other"
+    let reason = isSamePlace ? "more changes at the same cursor" : "sends only empty pages"
     #expect(report.outcome == .offline && report.failure?.message.contains(reason) == true)
     #expect(remote.pulls == (isSamePlace ? 1 : 21))
     #expect(try await device.waiting() == 1)

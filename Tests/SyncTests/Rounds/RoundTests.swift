@@ -173,7 +173,7 @@ import Testing
   }
 
   @Test("A lost push response causes no conflict and no duplicate")
-  func anAnswerThatIsLostChangesNothing() async throws {
+  func lostPushResponseChangesNothing() async throws {
     try await makeHouse()
     // The server stores the push, but its response is lost. The operations are sent again under the same ids.
     let batch = try await one.vault.sync { try $0.nextBatch(limit: 25).operations }

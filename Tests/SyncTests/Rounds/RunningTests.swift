@@ -75,12 +75,12 @@ import HTTPClient
 
   /// A server or proxy that responds to every long poll immediately.
   @Test("A long poll that returns immediately is repeated less and less often", arguments: [true, false])
-  func aQuestionThatIsAnsweredAtOnceIsAskedLessAndLessOften(isNew: Bool) async throws {
+  func immediateLongPollsBackOff(isNew: Bool) async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server, environment: .system { 1 })
     try await one.sync()
     let remote = InterveningRemote(remote: await one.worker.remote)
-    remote.answerWatch { isNew }
+    remote.respondToWatch { isNew }
     let worker = SyncWorker(vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
     let running = Task { try await worker.run() }
     try await eventually("a second question") { remote.watches > 1 }

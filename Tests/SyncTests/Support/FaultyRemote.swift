@@ -34,11 +34,11 @@ final class FaultyRemote: Remote {
       guard request.operations.count > 1 else { return try await remote.push(request) }
       let split = request.operations.count / 2
       let first = Array(request.operations[..<split])
-      let answer = try await remote.push(
+      let response = try await remote.push(
         PushRequest(
           deviceId: request.deviceId, deviceCounter: request.deviceCounter, cursor: nil, operations: first))
       let failed = request.operations[split]
-      var results = answer.results
+      var results = response.results
       results.append(
         PushResult(
           operationId: failed.operationId,
@@ -46,7 +46,7 @@ final class FaultyRemote: Remote {
       for operation in request.operations[(split + 1)...] {
         results.append(PushResult(operationId: operation.operationId, outcome: .waiting(for: failed.operationId)))
       }
-      return PushResponse(serverTime: answer.serverTime, epoch: answer.epoch, cursor: nil, results: results)
+      return PushResponse(serverTime: response.serverTime, epoch: response.epoch, cursor: nil, results: results)
     default: return try await remote.push(request)
     }
   }

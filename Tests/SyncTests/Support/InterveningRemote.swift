@@ -54,9 +54,9 @@ final class InterveningRemote: Remote {
     } catch {
       Issue.record(error)
     }
-    var answer = try await remote.push(request)
-    after(number, &answer)
-    return answer
+    var response = try await remote.push(request)
+    after(number, &response)
+    return response
   }
 
   var capabilities: RemoteCapabilities { able.withLock { $0 } }
@@ -71,7 +71,7 @@ final class InterveningRemote: Remote {
   }
 
   /// Changes the account information in each response.
-  func answerAccount(_ change: @escaping @Sendable (inout AccountInfo) -> Void) {
+  func changeAccount(_ change: @escaping @Sendable (inout AccountInfo) -> Void) {
     state.withLock { $0.account = change }
   }
 
@@ -81,31 +81,31 @@ final class InterveningRemote: Remote {
       return state.page?(state.pulls, cursor)
     }
     if let page { return page }
-    var answer = try await remote.changes(cursor: cursor, limit: limit, projects: projects)
-    state.withLock { $0.records }(&answer.changes)
-    return answer
+    var response = try await remote.changes(cursor: cursor, limit: limit, projects: projects)
+    state.withLock { $0.records }(&response.changes)
+    return response
   }
 
   /// Changes the records of each page and of each records response.
-  func answerRecords(_ change: @escaping @Sendable (inout [RemoteRecord]) -> Void) {
+  func changeRecords(_ change: @escaping @Sendable (inout [RemoteRecord]) -> Void) {
     state.withLock { $0.records = change }
   }
 
   /// Responds to `changes` with pages made from the number of the request and its cursor.
-  func answerChanges(_ page: @escaping @Sendable (Int, String?) -> ChangesPage) { state.withLock { $0.page = page } }
+  func respondToChanges(_ page: @escaping @Sendable (Int, String?) -> ChangesPage) { state.withLock { $0.page = page } }
 
   /// The number of `watch` requests.
   var watches: Int { state.withLock { $0.watches } }
 
   /// Sets the immediate response to `watch`: whether changes are pending.
-  func answerWatch(_ answer: @escaping @Sendable () -> Bool) { state.withLock { $0.watch = answer } }
+  func respondToWatch(_ response: @escaping @Sendable () -> Bool) { state.withLock { $0.watch = response } }
 
   func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
-    let answer = state.withLock { state in
+    let watch = state.withLock { state in
       state.watches += 1
       return state.watch
     }
-    if let answer { return answer() }
+    if let watch { return watch() }
     return try await remote.watch(cursor: cursor, seconds: seconds)
   }
 
@@ -124,8 +124,8 @@ final class InterveningRemote: Remote {
   func records(
     entityType: String, uuids: [String], epoch: String?
   ) async throws(RemoteFailure) -> RecordsResponse {
-    var answer = try await remote.records(entityType: entityType, uuids: uuids, epoch: epoch)
-    state.withLock { $0.records }(&answer.changes)
-    return answer
+    var response = try await remote.records(entityType: entityType, uuids: uuids, epoch: epoch)
+    state.withLock { $0.records }(&response.changes)
+    return response
   }
 }

@@ -52,15 +52,15 @@ import Testing
       for number in 1...6 { try db.insert(Room(projectId: 1, title: "room \(number)")) }
     }
     try await one.sync()
-    remote.intervene({ _ in }) { _, answer in
-      answer.results = answer.results.map { result in
+    remote.intervene({ _ in }) { _, response in
+      response.results = response.results.map { result in
         guard case .merged(let record, let lost) = result.outcome else { return result }
         var records = [record]
         random.withLock { Self.disturb(&records, &$0) }
         return PushResult(operationId: result.operationId, outcome: .merged(records[0], lost: lost))
       }
     }
-    remote.answerRecords { records in random.withLock { Self.disturb(&records, &$0) } }
+    remote.changeRecords { records in random.withLock { Self.disturb(&records, &$0) } }
     for step in 0..<12 {
       let (room, device) = (draw(6) + 1, draw(2) == 0 ? one : two)
       let column = draw(2) == 0 ? "title" : "level"

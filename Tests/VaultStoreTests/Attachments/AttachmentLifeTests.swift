@@ -180,7 +180,7 @@ import VaultKeys
       try vault.database.read { try VaultInvariants.violations(vault.syncCatalog, in: $0) } == [])
     try vault.database.write { _ = try $0.execute("DELETE FROM AttachmentTransfer") }
     let found = try vault.database.read { try VaultInvariants.violations(vault.syncCatalog, in: $0) }
-    #expect(found == ["1 photo or file is not at the server, and not on its way there"])
+    #expect(found == ["1 file is neither on the server nor queued for upload"])
     try vault.database.write { try VaultInvariants.restore(vault.syncCatalog, on: $0) }
     #expect(try bench.count("SELECT count(*) FROM AttachmentTransfer WHERE direction = 'upload'") == 1)
   }

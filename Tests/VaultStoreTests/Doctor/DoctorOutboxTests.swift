@@ -66,12 +66,12 @@ import VaultKeys
       }
     }
     let found = try findings("sync").joined()
-    #expect(found.contains("1 base is kept for a Room that is not there"), "\(found)")
-    #expect(found.contains("1 operation names another Room than its row"), "\(found)")
+    #expect(found.contains("1 base refers to a missing Room"), "\(found)")
+    #expect(found.contains("1 operation refers to another Room than its row"), "\(found)")
     vault.close()
     let doctor = try doctor()
     let report = try doctor.repair(try doctor.examine())
-    #expect(report.done == ["queued what had no operation"] && report.failed.isEmpty)
+    #expect(report.done == ["queued changes without an operation"] && report.failed.isEmpty)
     #expect(try doctor.examine().findings.isEmpty)
   }
 }

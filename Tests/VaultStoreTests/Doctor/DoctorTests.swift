@@ -130,10 +130,10 @@ import VaultKeys
       try db.execute("UPDATE OfflineSyncQueue SET status = 'conflict' WHERE entityType = 'Note' AND entityId = 30")
     }
     let found = try examine().findings("sync")
-    #expect(found.first?.what.contains("20 records of Note have changes and no operation") == true)
-    #expect(found.first?.what.contains("1 operation waits for a conflict that is not there") == true)
+    #expect(found.first?.what.contains("20 records of Note have changes but no operation") == true)
+    #expect(found.first?.what.contains("1 operation waits for a missing conflict") == true)
     let (report, after) = try repair()
-    #expect(report.done == ["queued what had no operation"] && after.findings.isEmpty)
+    #expect(report.done == ["queued changes without an operation"] && after.findings.isEmpty)
   }
 
   @Test("An incomplete search index is found and rebuilt") func searchIsMadeAnew() throws {

@@ -25,23 +25,23 @@ struct InvariantTests {
     arguments: [
       (
         "UPDATE OfflineProject SET isDirty = 0 WHERE projectId = 1",
-        ["Project has an operation and counts as unchanged"]
+        ["Project has an operation but is marked as unchanged"]
       ),
       (
         "UPDATE OfflineSyncQueue SET payload = '{}'; UPDATE OfflineProject SET isDirty = 0",
-        ["records of Project have an operation and count as unchanged"]
+        ["records of Project have an operation but are marked as unchanged"]
       ),
       (
         "UPDATE OfflineSyncQueue SET entityId = 9 WHERE entityId = 1",
-        ["Project has changes and no operation", "operation is for a Project that is not there"]
+        ["Project has changes but no operation", "operation refers to a missing Project"]
       ),
       (
         "UPDATE OfflineSyncQueue SET entityUuid = 'x' WHERE entityId < 3",
-        ["operations name other records of Project than their rows"]
+        ["operations refer to other records of Project than their rows"]
       ),
       (
         "INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt) VALUES ('Project', 9, '{}', 0, 1, '')",
-        ["base is kept for a Project that is not there"]
+        ["base refers to a missing Project"]
       ),
     ])
   func disagreements(sql: String, expected: [String]) throws {

@@ -40,7 +40,7 @@ import Testing
       try events(bytes, limit: 1 << 20) == [
         .record(["a", "b"]), .record(["1", "2"]),
         .refused(
-          "x.csv:3: a record above 1 MiB" + (isQuoted ? ": the quote that opens here is never closed" : "")),
+          "x.csv:3: a record is larger than 1 MiB" + (isQuoted ? ": the quote that opens here is never closed" : "")),
       ])
   }
 
@@ -49,7 +49,10 @@ import Testing
     let bytes = Array("a\n\"x\ny\",\"z\n".utf8) + [UInt8](repeating: 0x0a, count: 1 << 20)
     #expect(
       try events(bytes, limit: 1 << 20)
-        == [.record(["a"]), .refused("x.csv:3: a record above 1 MiB: the quote that opens here is never closed")])
+        == [
+          .record(["a"]),
+          .refused("x.csv:3: a record is larger than 1 MiB: the quote that opens here is never closed"),
+        ])
   }
 
   @Test("Random bytes in random parts give the same records and problems, and the reader ends")
@@ -88,14 +91,14 @@ import Testing
     let reader = LineReader(
       ByteSource([UInt8](repeating: 0x78, count: 2 << 20), name: "x.ndjson", part: 65_536), limit: 1 << 20)
     let error = #expect(throws: VaultError.self) { _ = try reader.next() }
-    #expect(error?.message == "x.ndjson:1: a line above 1 MiB")
+    #expect(error?.message == "x.ndjson:1: the line is larger than 1 MiB")
   }
 
   @Test("A document without an end is refused at the limit")
   func endless() throws {
     let source = try ByteSource(path: "/dev/zero")
     let error = #expect(throws: VaultError.self) { _ = try source.readText(limit: 1 << 20) }
-    #expect(error?.message == "/dev/zero has more than 1 MiB")
+    #expect(error?.message == "/dev/zero is larger than 1 MiB")
     #expect(source.position <= 2 << 20)
   }
 

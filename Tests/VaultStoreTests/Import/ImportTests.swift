@@ -65,10 +65,10 @@ import Testing
       ("2013-01-01T06:00:00Z,warm,50,attic", "temperature", "is not a number"),
       ("2013-01-01T06:00:00Z,70,101,attic", "relativeHumidity", "breaks the rule relativeHumidity BETWEEN 0 AND 100"),
       ("2013-01-01T06:00:00Z,NA,50,attic", "temperature", "is missing"),
-      ("2013-01-01T06:00:00,70,50,attic", "date", "is not a time with its zone; write it as 2013-01-31T06:00:00Z"),
-      ("2013-02-30T06:00:00Z,70,50,attic", "date", "is not a time with its zone; write it as 2013-01-31T06:00:00Z"),
-      ("2013-01-01T06:00:00Z,70,50,kitchen", "roomId", "names a Room by its title that does not exist"),
-      ("2013-01-01T06:00:00Z,70,50,twin", "roomId", "names a Room by its title, which several have"),
+      ("2013-01-01T06:00:00,70,50,attic", "date", "is not a time with a time zone; write it as 2013-01-31T06:00:00Z"),
+      ("2013-02-30T06:00:00Z,70,50,attic", "date", "is not a time with a time zone; write it as 2013-01-31T06:00:00Z"),
+      ("2013-01-01T06:00:00Z,70,50,kitchen", "roomId", "does not match the title of any Room"),
+      ("2013-01-01T06:00:00Z,70,50,twin", "roomId", "matches the title of several Room records"),
       ("2013-01-01T06:00:00Z,0x10,50,attic", "temperature", "is not a number"),
     ])
   func aRowThatCannotBeTakenIsNamed(_ row: String, _ field: String, _ message: String) throws {
@@ -162,7 +162,8 @@ import Testing
       Issue.record("the import was accepted")
     } catch let refused as ImportRefused {
       #expect(
-        refused.result.problems == [ImportProblem(line: 3, field: "uuid", message: "stands already in another record")])
+        refused.result.problems
+          == [ImportProblem(line: 3, field: "uuid", message: "is already used by another record")])
     }
   }
 
@@ -196,7 +197,7 @@ import Testing
       "{\"projectId\":1,\"date\":\"2013-01-01T06:00:00Z\",\"relativeHumidity\":50,\"temperature\":1e400}"
     #expect(
       try problems(of: object, name) == [
-        ImportProblem(line: 1, field: "temperature", message: "is a number that is too large")
+        ImportProblem(line: 1, field: "temperature", message: "is too large a number")
       ])
   }
 
@@ -233,7 +234,7 @@ import Testing
       let object = "{\"projectId\":1,\"date\":\(value),\"relativeHumidity\":50}"
       #expect(
         try problems(of: object, name) == [
-          ImportProblem(line: 1, field: "date", message: "has half of a surrogate pair, which is no character")
+          ImportProblem(line: 1, field: "date", message: "has an unpaired surrogate")
         ])
     }
   }

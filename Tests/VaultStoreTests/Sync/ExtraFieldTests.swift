@@ -8,7 +8,7 @@ import VaultKeys
 
 @testable import VaultStore
 
-/// Members and kinds of record of an answer that this vault has no place for.
+/// Members and entity types of a response that the schema of this vault does not contain.
 @Suite struct ExtraFieldTests {
   private let folder: TemporaryFolder
   private let vault: Vault

@@ -9,19 +9,19 @@ import VaultStore
 
 enum AttachAddCommand: ProgramCommand {
   static let description = CommandDescription(
-    "add", summary: "take files in as attachments of a record",
+    "add", summary: "attach files to a record",
     discussion: """
-      Each file is encrypted, brought to the disk, and becomes a record that belongs to the one that is named: a \
-      Photo in the restoration schema. All files or none. The same content taken in twice is stored once. The \
-      original stays where it is. With --json the attachment; with several FILEs, an array of them. 'config set' \
-      says whether pictures are made smaller, and whether they lose the place where they were made.
+      Encrypts and stores each file, and creates an attachment record that belongs to the given record: a Photo in \
+      the restoration schema. Either all files are attached or none. Identical content is stored once. The original \
+      file is not changed. --json prints the attachment, or an array if several FILEs are given. The settings \
+      'recompress' and 'strip-location' determine whether images are scaled down and lose their location.
       """,
     arguments: [
       entityArgument, .required("UUID", "the record"), .oneOrMore("FILE", "the files", completion: .file),
     ],
     examples: [
-      Example("fieldvault attach add MoistureLog 0193... IMG_0001.jpg", "a photo of a reading"),
-      Example("fieldvault attach add Project 0193... *.jpg plan.pdf", "several, all or none"),
+      Example("fieldvault attach add MoistureLog 0193... IMG_0001.jpg", "attach a photo to a reading"),
+      Example("fieldvault attach add Project 0193... *.jpg plan.pdf", "attach several files, all or none"),
     ],
     exitCodes: usual + [.noSpace, .refused])
 
@@ -66,7 +66,7 @@ private final class FileProgressLine {
   init(_ path: String, _ context: CommandContext) {
     self.path = path
     let name = path.split(separator: "/").last.map(String.init) ?? path
-    line = ByteProgressLine("Taking in \(escaped(name))", context)
+    line = ByteProgressLine("Adding \(escaped(name))", context)
   }
 
   func show(_ done: Int, of total: Int) { line.show(done, of: total) }

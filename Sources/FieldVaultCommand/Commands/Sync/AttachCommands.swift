@@ -10,16 +10,16 @@ import VaultStore
 
 enum AttachListCommand: ProgramCommand {
   static let description = CommandDescription(
-    "list", aliases: ["ls"], summary: "the attachments, and where their files are",
+    "list", aliases: ["ls"], summary: "list attachments and the state of their files",
     discussion: """
-      'full' is here, absent (not fetched yet) or evicted (made room for others; it is fetched when asked for).
+      'full' is 'here', 'absent' (not downloaded yet) or 'evicted' (removed to free space; downloaded on request).
       """,
     arguments: [
-      .optional("ENTITY", "only those of one record: its kind"), .optional("UUID", "and the record"),
+      .optional("ENTITY", "the entity of a record, to list only its attachments"), .optional("UUID", "the record"),
     ],
     examples: [
-      Example("fieldvault attach list Room 0193...", "what hangs on a room"),
-      Example("fieldvault attach ls --json", "all, for a program"),
+      Example("fieldvault attach list Room 0193...", "the attachments of a room"),
+      Example("fieldvault attach ls --json", "all attachments as JSON"),
     ],
     exitCodes: usual + [.refused])
 
@@ -55,26 +55,26 @@ enum AttachListCommand: ProgramCommand {
       table = AttachmentFormat.table(for: terminal)
     }
     if !table.isEmpty { try context.output.write(table.text(for: terminal)) }
-    if count == 0 { context.hint("There are no attachments: fieldvault attach add ENTITY UUID FILE") }
+    if count == 0 { context.hint("No attachments. To add one: fieldvault attach add ENTITY UUID FILE") }
   }
 }
 
 enum AttachExportCommand: ProgramCommand {
   static let description = CommandDescription(
-    "export", summary: "write an attachment to a file, not encrypted",
+    "export", summary: "write an attachment to a file, decrypted",
     discussion: """
-      FILE appears whole and verified, or not at all, and nothing is overwritten without --force. A folder as FILE \
-      gets the attachment's own name, without what a name must not have. An attachment that is not on this device \
-      is asked for, and the command ends with 7: after the next sync it is there.
+      FILE appears only when it is complete and verified. An existing file is not overwritten without --force. If \
+      FILE is a folder, the attachment keeps its own name, without unsafe characters. If the attachment is not on \
+      this device, the command requests it and exits with 7; the next sync downloads it.
       """,
     arguments: [.required("UUID", "the attachment"), .required("FILE", "the file to write", completion: .file)],
     options: [
-      .flag("thumbnail", short: "t", "the small picture instead"),
-      .flag("force", short: "f", "replace what stands there"),
+      .flag("thumbnail", short: "t", "write the thumbnail instead"),
+      .flag("force", short: "f", "replace an existing file"),
     ],
     examples: [
-      Example("fieldvault attach export 0193... roof.jpg", "to look at it"),
-      Example("fieldvault attach export 0193... . --thumbnail", "the small one, into this folder"),
+      Example("fieldvault attach export 0193... roof.jpg", "write a photo to a file"),
+      Example("fieldvault attach export 0193... . --thumbnail", "write the thumbnail to the current folder"),
     ],
     exitCodes: usual + [.offline, .noSpace])
 
@@ -99,7 +99,7 @@ enum AttachExportCommand: ProgramCommand {
         json.endObject()
       }
     }
-    try context.tell("Wrote \(escaped(path)), \(byteText(bytes)), not encrypted.")
+    try context.tell("Wrote \(escaped(path)), \(byteText(bytes)), decrypted.")
   }
 
   private static func export(
@@ -112,8 +112,8 @@ enum AttachExportCommand: ProgramCommand {
     }
   }
 
-  /// Fetches a file from the server, when one is set and may be used.
-  /// - Throws: `missing`, when there is no server or the server does not have the file; the failure of the way to it.
+  /// Fetches a file from the server, if a server is set and permitted.
+  /// - Throws: `missing` if no server is set or the server does not have the file; the failure of the connection.
   private static func fetch(
     _ uuid: UUID, _ variant: AttachmentVariant, _ vault: Vault, _ context: CommandContext, _ missing: VaultError
   ) throws {
@@ -137,8 +137,8 @@ enum AttachExportCommand: ProgramCommand {
     if let failure = report.failure { throw failure }
     guard try isHere(uuid, variant, vault) else {
       throw VaultError(
-        .notHere, "\(missing.name ?? uuid.sqlText) is not on this device, and the server does not give it now",
-        hint: "another device may still be sending it; fieldvault attach list tells more")
+        .notHere, "\(missing.name ?? uuid.sqlText) is not on this device, and the server cannot provide it yet",
+        hint: "another device may still be uploading it; fieldvault attach list shows its state")
     }
   }
 
@@ -152,11 +152,11 @@ enum AttachRemoveCommand: ProgramCommand {
   static let description = CommandDescription(
     "remove", aliases: ["rm"], summary: "delete attachments",
     discussion: """
-      As any record is deleted: until the server knows of it, 'outbox discard' brings it back. Then the key goes, \
-      and nothing opens the file any more.
+      Deletes the attachment record. 'outbox discard' restores it until the server has acknowledged the deletion. \
+      After that the key is deleted, and the file can no longer be decrypted.
       """,
     arguments: [.oneOrMore("UUID", "the attachments")],
-    examples: [Example("fieldvault attach remove 0193...", "remove a photo")],
+    examples: [Example("fieldvault attach remove 0193...", "delete a photo")],
     exitCodes: usual + [.refused])
 
   static func run(_ context: CommandContext) throws {
@@ -176,10 +176,10 @@ enum AttachRemoveCommand: ProgramCommand {
 
 enum AttachRetryCommand: ProgramCommand {
   static let description = CommandDescription(
-    "retry", summary: "send and fetch again what has failed",
-    discussion: "A file that failed six times waits for this. Records never wait for files.",
-    arguments: [.optional("UUID", "one attachment; without it all")],
-    examples: [Example("fieldvault attach retry", "after the server was mended")],
+    "retry", summary: "retry failed uploads and downloads",
+    discussion: "A transfer is not retried automatically after six failures. Records never wait for files.",
+    arguments: [.optional("UUID", "the attachment (default: all)")],
+    examples: [Example("fieldvault attach retry", "after the server was repaired")],
     exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
@@ -193,7 +193,7 @@ enum AttachRetryCommand: ProgramCommand {
         json.endObject()
       }
     }
-    try context.tell("\(countText(count)) \(count == 1 ? "file is" : "files are") tried again with the next sync.")
+    try context.tell("The next sync retries \(countText(count)) \(count == 1 ? "file" : "files").")
   }
 }
 
@@ -240,13 +240,13 @@ enum AttachmentFormat {
     ]
   }
 
-  /// Tells when files are about to make room.
+  /// Prints a hint if files are about to be evicted.
   static func warnOfLimit(_ usage: AttachmentUsage, _ context: CommandContext) throws {
     guard usage.isNearLimit, usage.contents > 0 else { return }
     let used = "\(byteText(Int(clamping: usage.bytesUsed))) of \(byteText(Int(clamping: usage.limit)))"
     context.hint(
       usage.bytesUsed > usage.limit
-        ? "Files take \(used); what the server does not have stays: 'fieldvault sync', or a larger storage-limit."
-        : "Files take \(used); soon those that the server has make room.")
+        ? "Files use \(used). Files not on the server stay here: run 'fieldvault sync' or raise storage-limit."
+        : "Files use \(used). Files that the server has will soon be evicted.")
   }
 }

@@ -3,15 +3,14 @@ import VaultStore
 
 enum AttachVerifyCommand: ProgramCommand {
   static let description = CommandDescription(
-    "verify", summary: "read every file and check it against its key and its digest",
+    "verify", summary: "check every file against its key and digest",
     discussion: """
-      Names each file that is damaged, missing, of no record, or no part of a vault. Ends with 5 when a file is \
-      damaged or missing.
+      Lists every file that is damaged, missing, orphaned or foreign. Exits with 5 if a file is damaged or missing.
       """,
-    options: [.flag("fetch", "have what the server has fetched again with the next sync")],
+    options: [.flag("fetch", "download damaged and missing files again with the next sync")],
     examples: [
-      Example("fieldvault attach verify", "is every photo whole?"),
-      Example("fieldvault attach verify --fetch", "and where not, from the server again"),
+      Example("fieldvault attach verify", "check every file"),
+      Example("fieldvault attach verify --fetch", "and download bad files again"),
     ],
     exitCodes: usual)
 
@@ -35,13 +34,13 @@ enum AttachVerifyCommand: ProgramCommand {
     }
     try context.tell(
       "\(countText(found.files)) \(found.files == 1 ? "file" : "files"), \(byteText(found.bytes)): "
-        + (bad.isEmpty ? "every one is what was taken in." : "\(countText(bad.count)) not as taken in."))
-    if fetching > 0 { context.hint("\(countText(fetching)) will be fetched again with the next 'fieldvault sync'.") }
+        + (bad.isEmpty ? "all intact." : "\(countText(bad.count)) damaged or missing."))
+    if fetching > 0 { context.hint("The next 'fieldvault sync' downloads \(countText(fetching)) again.") }
     if found.problems.contains(where: { $0.kind == .orphan }) {
       context.hint("'fieldvault doctor --repair' removes orphans.")
     }
     guard fetching == 0, bad.contains(where: \.serverHasIt) else { return }
-    context.hint("The server has some of them: fieldvault attach verify --fetch")
+    context.hint("To download them again from the server: fieldvault attach verify --fetch")
   }
 
   private static func write(

@@ -3,9 +3,12 @@ import VaultStore
 
 enum ConfigGetCommand: ProgramCommand {
   static let description = CommandDescription(
-    "get", summary: "one setting, or all",
+    "get", summary: "show one setting, or all",
     arguments: [.optional("NAME", "the setting", allowed: Vault.Preference.allCases.map(\.rawValue))],
-    examples: [Example("fieldvault config get", "all"), Example("fieldvault config get mode --json", "one")],
+    examples: [
+      Example("fieldvault config get", "all settings"),
+      Example("fieldvault config get mode --json", "one setting"),
+    ],
     exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
@@ -20,26 +23,25 @@ enum ConfigSetCommand: ProgramCommand {
   static let description = CommandDescription(
     "set", summary: "change a setting",
     discussion: """
-      mode: 'device' sends and fetches nothing and keeps everything, 'cloud' syncs. unmetered-only: 'true' waits \
-      for a network that does not count bytes. projects: 'all', 'active' for those that are, or the uuids of those \
-      that this device follows. \
-      For photos and files: storage-limit is how many bytes they may take here, as 2GB; beyond it those that the \
-      server has make room, what was used longest ago first. unmetered-files: 'true' lets files wait for a network \
-      that does not count bytes, and records not. upload: 'ciphertext' sends files encrypted as they are, \
-      'plaintext' is for a server that works with images. download: 'thumbnails' fetches those alone and the rest \
-      when asked for, 'all' fetches everything. recompress: 'off', or the longest side in pixels to which pictures \
-      are made smaller when they are taken in. strip-location: 'true' stores pictures without the place where they \
-      were taken, and other files with a note; 'require' refuses a file whose place cannot be removed.
+      mode: 'cloud' syncs; 'device' disables sync and keeps all data. unmetered-only: 'true' syncs only on an \
+      unmetered network. projects: the projects that this device follows: 'all', 'active' or a list of uuids. \
+      The other settings concern photos and files. storage-limit: the space that they may use here, such as 2GB; \
+      beyond it, files that the server has are evicted, least recently used first. unmetered-files: 'true' transfers \
+      files only on an unmetered network; records are not affected. upload: 'ciphertext' uploads encrypted files, \
+      'plaintext' is for a server that processes images. download: 'thumbnails' downloads thumbnails and fetches \
+      files on request, 'all' downloads everything. recompress: 'off', or the longest side in pixels to which new \
+      images are scaled down. strip-location: 'true' removes the location from new images and stores other files \
+      with a note; 'require' refuses a file whose location cannot be removed.
       """,
     arguments: [
       .required("NAME", "the setting", allowed: Vault.Preference.allCases.map(\.rawValue)),
       .oneOrMore("VALUE", "its value"),
     ],
     examples: [
-      Example("fieldvault config set mode device", "no network from now on"),
-      Example("fieldvault config set projects active", "no completed ones, and no archived ones"),
-      Example("fieldvault config set projects 0193...,0194...", "only these two"),
-      Example("fieldvault config set storage-limit 500MB", "photos take no more than that here"),
+      Example("fieldvault config set mode device", "disable sync"),
+      Example("fieldvault config set projects active", "sync only active projects"),
+      Example("fieldvault config set projects 0193...,0194...", "sync only these two projects"),
+      Example("fieldvault config set storage-limit 500MB", "limit the space for photos and files"),
     ],
     exitCodes: usual + [.refused])
 
@@ -47,21 +49,21 @@ enum ConfigSetCommand: ProgramCommand {
     guard let name = try context.arguments.value("NAME", as: Vault.Preference.self) else { return }
     let values = context.arguments.values("VALUE")
     guard values.count == 1 || name == .projects else {
-      throw context.arguments.mistake("\(name.rawValue) has one value", about: "VALUE")
+      throw context.arguments.mistake("\(name.rawValue) takes one value", about: "VALUE")
     }
     let vault = try context.openVault()
     let before = try vault.preference(name)
     try vault.setPreference(name, values.joined(separator: ","))
     if context.isJSON { return try ConfigFormat.show([name], vault, context) }
     let after = try vault.preference(name)
-    try context.tell(before == after ? "\(name.rawValue) is \(after) already." : "\(name.rawValue) is \(after) now.")
+    try context.tell(before == after ? "\(name.rawValue) is already \(after)." : "\(name.rawValue) is now \(after).")
     guard before != after else { return }
     let hasRemote = try vault.remote() != nil
     switch name {
     case .mode where after == "cloud", .projects, .download:
-      if hasRemote { context.hint("It takes effect with the next 'fieldvault sync'.") }
+      if hasRemote { context.hint("The change takes effect with the next 'fieldvault sync'.") }
     case .storageLimit: try tellOfRoom(vault, context)
-    case .recompress, .stripLocation: context.hint("It is for pictures that are taken in from now on.")
+    case .recompress, .stripLocation: context.hint("The change applies to images attached from now on.")
     case .mode, .unmeteredOnly, .unmeteredFiles, .upload: break
     }
   }
@@ -69,11 +71,11 @@ enum ConfigSetCommand: ProgramCommand {
   private static func tellOfRoom(_ vault: Vault, _ context: CommandContext) throws {
     let count = try vault.evict()
     if count > 0 {
-      try context.tell("Removed \(countText(count)) files that the server has; they come back when asked for.")
+      try context.tell("Evicted \(countText(count)) files that the server has; they are downloaded again on request.")
     }
     let usage = try vault.attachmentUsage()
     guard usage.bytesUsed > usage.limit else { return }
-    context.hint("\(byteText(Int(usage.bytesUsed))) are in use: what the server does not have stays here.")
+    context.hint("\(byteText(Int(usage.bytesUsed))) are in use: files not on the server stay here.")
   }
 }
 

@@ -6,8 +6,8 @@ private let conflictArgument = ArgumentDescription.required("ID", "the id of a c
 
 enum ConflictListCommand: ProgramCommand {
   static let description = CommandDescription(
-    "list", aliases: ["ls"], summary: "open conflicts",
-    options: [.flag("all", short: "a", "also resolved conflicts, including those that a policy resolved")],
+    "list", aliases: ["ls"], summary: "list open conflicts",
+    options: [.flag("all", short: "a", "include resolved conflicts, also those resolved by a policy")],
     examples: [
       Example("fieldvault conflicts list", "conflicts that need a decision"),
       Example("fieldvault conflicts list --all", "overwritten values and the values that replaced them"),
@@ -29,8 +29,8 @@ enum ConflictListCommand: ProgramCommand {
       json.endDocument()
       return try json.drain(to: context.output)
     }
-    if entries.isEmpty { return context.hint(all ? "There never was a conflict." : "No conflict is open.") }
-    var table = TextTable(["id", "entity", "what happened", all ? "outcome" : "found (UTC)", "fields"], whole: ["id"])
+    if entries.isEmpty { return context.hint(all ? "No conflicts." : "No open conflicts.") }
+    var table = TextTable(["id", "entity", "conflict", all ? "outcome" : "found (UTC)", "fields"], whole: ["id"])
     for entry in entries {
       let outcome = entry.resolution.map { "\($0.replacing("_", with: " ")), \(entry.resolvedBy ?? "")" } ?? "open"
       table.add([
@@ -48,8 +48,8 @@ enum ConflictListCommand: ProgramCommand {
 
 enum ConflictShowCommand: ProgramCommand {
   static let description = CommandDescription(
-    "show", summary: "both versions side by side", arguments: [conflictArgument],
-    examples: [Example("fieldvault conflicts show 0193...", "field by field")], exitCodes: usual)
+    "show", summary: "show both versions side by side", arguments: [conflictArgument],
+    examples: [Example("fieldvault conflicts show 0193...", "compare field by field")], exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
@@ -63,8 +63,8 @@ enum ConflictResolveCommand: ProgramCommand {
   static let description = CommandDescription(
     "resolve", summary: "resolve a conflict",
     discussion: """
-      --take names the version whose values win. --set overrides it for single fields: local, remote, or another value \
-      after a second =. In a conflict about a deletion, --take decides whether the record stays.
+      --take selects the version whose values win. --set overrides it for single fields: local, remote, or another \
+      value after a second =. In a conflict about a deletion, --take decides whether the record stays.
       """,
     arguments: [conflictArgument],
     options: [
@@ -87,7 +87,7 @@ enum ConflictResolveCommand: ProgramCommand {
     for word in context.arguments.values("set") {
       let (field, choice) = try parse(word, context)
       guard choices.updateValue(choice, forKey: field) == nil else {
-        throw context.arguments.mistake("--set says two things about \(field)", about: "set")
+        throw context.arguments.mistake("--set is given twice for \(field)", about: "set")
       }
     }
     let vault = try context.openVault()
@@ -98,8 +98,8 @@ enum ConflictResolveCommand: ProgramCommand {
     if context.isJSON { return try context.writeJSON { try ConflictFormat.write(entry, &$0) } }
     let how =
       switch entry.resolution {
-      case "local_wins": "what stands here counts"
-      case "remote_wins": "what the server has counts"
+      case "local_wins": "the local version wins"
+      case "remote_wins": "the server's version wins"
       default: "field by field"
       }
     try context.tell("Resolved: \(how).")
@@ -108,13 +108,13 @@ enum ConflictResolveCommand: ProgramCommand {
       context.hint(
         "\(status.conflicts == 1 ? "1 conflict is" : "\(countText(status.conflicts)) conflicts are") still open.")
     } else if status.pending > 0 {
-      context.hint("The server hears of it with the next 'fieldvault sync'.")
+      context.hint("The next 'fieldvault sync' sends the resolution.")
     }
   }
 
   private static func parse(_ word: String, _ context: CommandContext) throws -> (String, Vault.ConflictChoice) {
     let wrong = context.arguments.mistake(
-      "--set takes FIELD=local, FIELD=remote, or a value behind a second '=': FIELD==VALUE", about: "set")
+      "--set takes FIELD=local, FIELD=remote, or a value after a second '=': FIELD==VALUE", about: "set")
     guard let sign = word.firstIndex(of: "="), sign > word.startIndex else { throw wrong }
     let choice = word[word.index(after: sign)...]
     let field = String(word[..<sign])

@@ -47,11 +47,11 @@ struct ConflictComparison {
       try context.output.line(same == 1 ? "1 more field is the same." : "\(same) more fields are the same.")
     }
     guard entry.resolvedAt == nil else { return }
-    context.hint("! is to be decided: fieldvault conflicts resolve \(entry.conflictId) --take local|remote")
+    context.hint("To decide the fields marked !: fieldvault conflicts resolve \(entry.conflictId) --take local|remote")
     if names.count > 1 { context.hint("Single fields: --set FIELD=local|remote, or another value: --set FIELD==VALUE") }
   }
 
-  /// Rows 0 and 1 say when, and whether it is deleted.
+  /// Rows 0 and 1 contain the time of the change and the deletion.
   private func isToDecide(_ row: Int) -> Bool {
     row >= heading.count && entry.fields.contains(names[row - heading.count])
   }
@@ -81,7 +81,7 @@ struct ConflictComparison {
     return table
   }
 
-  /// The values as cells. Where two of them differ and would look equal, all are written so that the difference shows: with
+  /// The values as cells. If two values differ but would look equal, all are written so that the difference shows: with
   /// quotes, null as a word, and every character beyond ASCII escaped.
   static func cells(_ values: [SyncValue?]) -> [String] {
     let plain = values.map { escaped($0?.cell ?? "") }
@@ -105,17 +105,17 @@ struct ConflictComparison {
   }
 
   private static func standing(_ version: SyncObject?) -> String {
-    guard let version else { return "not there" }
-    return version["isDeleted"] == true ? "deleted" : "there"
+    guard let version else { return "missing" }
+    return version["isDeleted"] == true ? "deleted" : "present"
   }
 
   private static func explanation(of kind: String) -> String {
     switch kind {
     case "concurrent_edit": "Changed here and on the server."
-    case "deleted_remotely": "Changed here; on the server it, or what it hangs on, was deleted."
+    case "deleted_remotely": "Changed here; the record or its parent was deleted on the server."
     case "deleted_locally": "Deleted here; changed or still referenced on the server."
-    case "not_unique": "Another record on the server has a value that may be there once."
-    case "parent_missing": "What it refers to is not on the server."
+    case "not_unique": "Another record on the server has the same unique value."
+    case "parent_missing": "The record refers to a record that is not on the server."
     default: kind.replacing("_", with: " ")
     }
   }

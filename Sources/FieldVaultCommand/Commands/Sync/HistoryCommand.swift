@@ -4,16 +4,16 @@ import VaultStore
 
 enum HistoryCommand: ProgramCommand {
   static let description = CommandDescription(
-    "history", group: "Sync", summary: "the rounds of sync, the newest first",
+    "history", group: "Sync", summary: "list sync rounds, newest first",
     options: [.value("limit", "N", short: "n", "at most this many", default: "20")],
-    examples: [Example("fieldvault history -n 5", "the last five rounds")],
+    examples: [Example("fieldvault history -n 5", "show the last five rounds")],
     exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
     let limit = try context.arguments.integer("limit", in: 1...) ?? 20
     let runs = try context.openVault().history(limit: limit)
     if context.isJSON { return try context.writeJSON { write(runs, &$0) } }
-    if runs.isEmpty { return context.hint("This vault was never synced.") }
+    if runs.isEmpty { return context.hint("This vault has never been synced.") }
     try context.output.write(
       table(runs, context.output.terminal).text(for: context.output.terminal) {
         ["done", "running"].contains(runs[$0].outcome) ? nil : .yellow
@@ -21,7 +21,7 @@ enum HistoryCommand: ProgramCommand {
     guard OutboxFormat.isNarrow(context.output.terminal), let message = runs.compactMap(\.errorMessage).first else {
       return
     }
-    context.hint("The newest that did not go well: \(escaped(message))")
+    context.hint("Most recent failure: \(escaped(message))")
   }
 
   private static func table(_ runs: [SyncRunEntry], _ terminal: Terminal) -> TextTable {
@@ -72,13 +72,13 @@ enum HistoryCommand: ProgramCommand {
 
 enum TraceCommand: ProgramCommand {
   static let description = CommandDescription(
-    "trace", group: "Sync", summary: "sync activity and pending work as JSON, for support",
+    "trace", group: "Sync", summary: "print sync activity and pending work as JSON, for support",
     discussion: """
-      Kinds of record, counts, states and times. No value of a record is in it, no name, no address and no message of a \
-      server; records are numbered.
+      Prints entity types, counts, states and times. The report contains no record values, names, addresses or server \
+      messages; records are numbered.
       """,
     options: [.value("limit", "N", short: "n", "at most this many rounds", default: "200")],
-    examples: [Example("fieldvault trace > trace.json", "to be sent along with a question")],
+    examples: [Example("fieldvault trace > trace.json", "save a report for support")],
     exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {

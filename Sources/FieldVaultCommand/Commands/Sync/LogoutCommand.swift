@@ -3,14 +3,14 @@ import VaultStore
 
 enum LogoutCommand: ProgramCommand {
   static let description = CommandDescription(
-    "logout", group: "Sync", summary: "forget the token, after naming what is not sent",
+    "logout", group: "Sync", summary: "delete the token, after listing unsent work",
     discussion: """
-      What is not sent stays in the vault and is sent when a member of the same account logs in. Reference data that \
-      nothing points to goes, and comes back with the next login. Where something is not sent it asks first; without \
-      a terminal it wants --yes.
+      Unsent changes stay in the vault and are sent after the next login to the same account. Unreferenced reference \
+      data is removed and fetched again after the next login. If there are unsent changes, the command asks first; \
+      without a terminal it requires --yes.
       """,
-    options: [.flag("yes", short: "y", "also when something is not sent")],
-    examples: [Example("fieldvault logout", "at the end of the job")],
+    options: [.flag("yes", short: "y", "log out even if there are unsent changes")],
+    examples: [Example("fieldvault logout", "log out at the end of a job")],
     exitCodes: usual + [.refused])
 
   static func run(_ context: CommandContext) throws {
@@ -23,10 +23,10 @@ enum LogoutCommand: ProgramCommand {
     if !parts.isEmpty, !context.arguments.flag("yes") {
       guard context.canAsk else {
         throw VaultError(
-          .refused, "not sent: \(names)",
-          hint: "fieldvault sync, or log out with --yes: they stay here, and are sent after the next login")
+          .refused, "unsent changes: \(names)",
+          hint: "run 'fieldvault sync', or log out with --yes: unsent changes stay here until the next login")
       }
-      try context.messages.line("Not sent: \(names). They stay here, and are sent after the next login.")
+      try context.messages.line("Unsent changes: \(names). They stay here and are sent after the next login.")
       guard try context.confirms("Log out?") else {
         context.exitCode = .failed
         return context.hint("Still logged in.")
@@ -50,9 +50,9 @@ enum LogoutCommand: ProgramCommand {
         json.endObject()
       }
     }
-    try context.tell("Logged out." + (parts.isEmpty ? "" : " Not sent: \(names)."))
+    try context.tell("Logged out." + (parts.isEmpty ? "" : " Unsent changes: \(names)."))
     if cleared > 0 {
-      try context.tell("\(recordsText(cleared)) of reference data went, and come back with the next login.")
+      try context.tell("Removed \(recordsText(cleared)) of reference data; the next login fetches them again.")
     }
     if let url = try vault.remote()?.url { context.hint("To log in: fieldvault remote set \(url) --token-file FILE") }
   }

@@ -3,8 +3,8 @@ import VaultStore
 
 enum OutboxListCommand: ProgramCommand {
   static let description = CommandDescription(
-    "list", aliases: ["ls"], summary: "operations in the order in which they are sent",
-    options: [.flag("all", short: "a", "also operations acknowledged in the last seven days")],
+    "list", aliases: ["ls"], summary: "list operations in sending order",
+    options: [.flag("all", short: "a", "include operations acknowledged in the last seven days")],
     examples: [
       Example("fieldvault outbox list", "unfinished operations"),
       Example("fieldvault outbox ls --json", "as JSON"),
@@ -39,13 +39,13 @@ enum OutboxListCommand: ProgramCommand {
       table = OutboxFormat.table(for: terminal)
     }
     if !table.isEmpty { try context.output.write(table.text(for: terminal)) }
-    if count == 0 { context.hint(all ? "Nothing was ever queued." : "Nothing waits to be sent.") }
+    if count == 0 { context.hint(all ? "No operations." : "No pending operations.") }
   }
 }
 
 enum OutboxShowCommand: ProgramCommand {
   static let description = CommandDescription(
-    "show", summary: "one operation with its payload and base",
+    "show", summary: "show an operation with its payload and base",
     arguments: [.required("ID", "the id of an operation from 'outbox list'")],
     examples: [Example("fieldvault outbox show 0193... --json", "as JSON")], exitCodes: usual)
 
@@ -71,7 +71,7 @@ enum OutboxShowCommand: ProgramCommand {
       let padded = title + String(repeating: " ", count: 11 - title.count)
       try context.output.line(context.output.terminal.styled(padded, .bold) + escaped(text))
     }
-    guard let payload else { return try context.output.line("It has nothing to send.") }
+    guard let payload else { return try context.output.line("No payload.") }
     var json = JSONWriter(pretty: true)
     json.beginObject()
     try json.member(entry.status == "completed" ? "sent" : "payload", json: payload)

@@ -3,7 +3,7 @@ import VaultStore
 
 enum OutboxRetryCommand: ProgramCommand {
   static let description = CommandDescription(
-    "retry", summary: "send failed operations again",
+    "retry", summary: "retry failed operations",
     arguments: [.any("ID", "ids of operations")],
     options: [.flag("all", short: "a", "all failed operations")], choices: [Choice("ID", "all", required: true)],
     examples: [Example("fieldvault outbox retry --all", "after the server was repaired")],
@@ -26,9 +26,9 @@ enum OutboxRetryCommand: ProgramCommand {
         json.endObject()
       }
     }
-    if count == 0 { return try context.tell("Nothing has failed.") }
-    try context.tell("Queued \(operationsText(count)) again.")
-    context.hint("Sent with the next 'fieldvault sync'.")
+    if count == 0 { return try context.tell("No failed operations.") }
+    try context.tell("Requeued \(operationsText(count)).")
+    context.hint("The next 'fieldvault sync' sends them.")
   }
 }
 
@@ -57,7 +57,7 @@ enum OutboxDiscardCommand: ProgramCommand {
       }
       let undone =
         entries.count == 1
-        ? "Give this up? What was changed here is lost." : "Give these up? What was changed here is lost."
+        ? "Discard this operation? The local change is lost." : "Discard these operations? The local changes are lost."
       guard try context.confirms(undone) else {
         context.exitCode = .failed
         return context.hint("Nothing was discarded.")
@@ -75,6 +75,6 @@ enum OutboxDiscardCommand: ProgramCommand {
     for entry in entries {
       try context.tell("Discarded \(entry.operationType) \(entry.entityType) \(entry.entityUuid).")
     }
-    if gone > 0 { try context.tell("\(recordsText(gone)) that the server never had went.") }
+    if gone > 0 { try context.tell("Removed \(recordsText(gone)) that the server never had.") }
   }
 }

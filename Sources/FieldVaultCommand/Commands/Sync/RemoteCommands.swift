@@ -8,27 +8,27 @@ enum RemoteSetCommand: ProgramCommand {
   static let description = CommandDescription(
     "set", summary: "set the server and the token",
     discussion: """
-      The token is the first line of --token-file, or is asked for on a terminal; it is kept in the encrypted \
-      database and never shown. A token is valid for one address; a new address requires a new token. http:// \
-      is for servers on this machine; elsewhere everybody on the way could read the token and the records. With \
-      --routes the server is an API that exists already: the file says how it takes and gives each kind of record. \
-      What it has no way to take is refused from then on when it is written. The file is checked and kept in the vault. \
-      The server and the token are tried at once, and nothing is set when that fails; --no-check leaves that out, as \
-      does a vault in device-only mode.
+      The token is read from the first line of --token-file, or prompted for on a terminal. It is stored in the \
+      encrypted database and never shown. A token is valid for one address; a new address requires a new token. \
+      http:// is accepted only for this machine, because others on the network could read the token and the records. \
+      --routes connects to an existing REST API: the route file describes its requests for each entity. The file is \
+      checked and stored in the vault, and from then on writes that the API does not support are refused. The server \
+      and the token are checked first, and nothing is set if the check fails. --no-check skips the check, as does \
+      device-only mode.
       """,
-    arguments: [.required("URL", "its address, such as https://sync.example.org")],
+    arguments: [.required("URL", "the server address, such as https://sync.example.org")],
     options: [
-      .value("routes", "FILE", "the routes of an API that is no FieldVault server (JSON)", completion: .file),
-      .value("token-file", "FILE", "the token is the first line of FILE; - is standard input", completion: .file),
-      .flag("no-check", "set it without asking the server"),
-      .flag("allow-insecure", "take http:// for another machine, where something else encrypts"),
+      .value("routes", "FILE", "route file of an existing REST API (JSON)", completion: .file),
+      .value("token-file", "FILE", "read the token from this file; - is standard input", completion: .file),
+      .flag("no-check", "set the server without checking it"),
+      .flag("allow-insecure", "accept http:// for another machine"),
     ],
     examples: [
-      Example("fieldvault remote set https://sync.example.org --token-file token", "and then: fieldvault sync"),
-      Example("fieldvault remote set http://127.0.0.1:8787", "asks for the token"),
+      Example("fieldvault remote set https://sync.example.org --token-file token", "set the server"),
+      Example("fieldvault remote set http://127.0.0.1:8787", "prompt for the token"),
       Example(
         "fieldvault remote set https://api.example.org --routes range.routes.json --token-file token",
-        "an API that exists already"),
+        "connect to an existing REST API"),
     ],
     exitCodes: usual + [.offline, .refused, .credentials])
 
@@ -46,11 +46,11 @@ enum RemoteSetCommand: ProgramCommand {
     try vault.setRemote(url: url, token: token, routes: routes?.routes)
     for warning in routes?.warnings ?? [] { context.note(warning) }
     if context.isJSON { return try RemoteFormat.write(try vault.remote(), context) }
-    try context.tell("The server is \(url)\(routes.map { ", spoken to as \($0.file) says" } ?? "").")
+    try context.tell("The server is \(url)\(routes.map { ", with the routes of \($0.file)" } ?? "").")
     if token == nil, !isKept {
-      context.hint("There is no token for it yet: fieldvault remote set \(url) --token-file FILE")
+      context.hint("No token is set: fieldvault remote set \(url) --token-file FILE")
     } else {
-      context.hint("To send and fetch: fieldvault sync")
+      context.hint("To sync: fieldvault sync")
     }
   }
 
@@ -63,7 +63,7 @@ enum RemoteSetCommand: ProgramCommand {
         throw context.arguments.mistake(error.message, about: "URL", hint: error.hint)
       }
       throw VaultError(
-        .refused, error.message, hint: "\(error.hint), or --allow-insecure where something else encrypts")
+        .refused, error.message, hint: "\(error.hint), or add --allow-insecure on an encrypted network")
     }
   }
 
@@ -96,21 +96,21 @@ enum RemoteSetCommand: ProgramCommand {
     } catch {
       switch error.code {
       case .emptySecret:
-        throw VaultError(.badValue, "the token is empty", hint: "give the token that 'user add' printed")
+        throw VaultError(.badValue, "the token is empty", hint: "use the token printed by 'user add'")
       case .cancelled: throw error
       default:
-        throw VaultError(.unreadable, error.message, hint: "--token-file names a file whose first line is the token")
+        throw VaultError(.unreadable, error.message, hint: "the first line of the token file must be the token")
       }
     }
     let token = bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
     guard token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-      throw VaultError(.badValue, TransportFailure.badToken.message, hint: "give the token that 'user add' printed")
+      throw VaultError(.badValue, TransportFailure.badToken.message, hint: "use the token printed by 'user add'")
     }
     return token
   }
 }
 
-/// A route file that cannot be used, with everything that is wrong.
+/// The error of an invalid route file, with all problems.
 struct RouteFileRefused: Error {
   let path: String
   let problems: [RouteProblem]
@@ -118,13 +118,13 @@ struct RouteFileRefused: Error {
 
 enum RemoteShowCommand: ProgramCommand {
   static let description = CommandDescription(
-    "show", summary: "the address, and whose records these are",
-    examples: [Example("fieldvault remote show --json", "for a program")], exitCodes: usual)
+    "show", summary: "show the address, the account and the user",
+    examples: [Example("fieldvault remote show --json", "as JSON")], exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
     let remote = try context.openVault().remote()
     if context.isJSON { return try RemoteFormat.write(remote, context) }
-    guard let remote else { return context.hint("No server is set: fieldvault remote set URL --token-file FILE") }
+    guard let remote else { return context.hint("No server set: fieldvault remote set URL --token-file FILE") }
     var table = [("url", remote.url), ("token", remote.hasToken ? "stored" : "none")]
     if let text = remote.routes { table.append(("routes", try RouteFile(json: text).service)) }
     if let account = remote.account { table.append(("account", account)) }
@@ -138,18 +138,18 @@ enum RemoteShowCommand: ProgramCommand {
 
 enum RemoteUnsetCommand: ProgramCommand {
   static let description = CommandDescription(
-    "unset", summary: "forget the address and the token",
-    discussion: "What is not sent stays. With the same server set again, sync goes on where it was.",
-    examples: [Example("fieldvault remote unset", "back to a vault without a server")], exitCodes: usual)
+    "unset", summary: "remove the address and the token",
+    discussion: "Unsent changes stay in the vault. Sync continues when the same server is set again.",
+    examples: [Example("fieldvault remote unset", "use the vault without a server")], exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let before = try vault.remote()
     try vault.unsetRemote()
     if context.isJSON { return try RemoteFormat.write(nil, context) }
-    try context.tell(before == nil ? "No server was set." : "The server and its token are forgotten.")
+    try context.tell(before == nil ? "No server was set." : "Removed the server and its token.")
     let waiting = try vault.status(countsRecords: false).pending
-    if waiting > 0 { context.hint("\(operationsText(waiting)) stay for when a server is set again.") }
+    if waiting > 0 { context.hint("\(operationsText(waiting)) stay in the outbox until a server is set again.") }
   }
 }
 

@@ -4,13 +4,13 @@ import SyncEngine
 
 enum StatusCommand: ProgramCommand {
   static let description = CommandDescription(
-    "status", aliases: ["st"], group: "Sync", summary: "the store at a glance",
+    "status", aliases: ["st"], group: "Sync", summary: "show the state of sync and the entities",
     discussion: """
-      What waits, what failed, which conflicts are open, and whether the server answers: online, limited (there is a \
-      network, but the server does not answer within 2 seconds) or offline.
+      Shows pending and failed operations, open conflicts, and whether the server is reachable: online, limited (a \
+      network is available, but the server does not respond within 2 seconds) or offline.
       """,
     examples: [
-      Example("fieldvault status", "how are things?"), Example("fieldvault status --json", "for a program"),
+      Example("fieldvault status", "show the status"), Example("fieldvault status --json", "as JSON"),
     ],
     exitCodes: usual)
 
@@ -80,28 +80,28 @@ enum StatusCommand: ProgramCommand {
     if status.heldDeletions != nil { try line("", SyncFormat.acceptDeletions) }
     try line("Last sync", status.lastSync.map { RelativeTime.ago($0) } ?? "never")
     var waiting = status.pending == 0 ? "nothing" : operationsText(status.pending)
-    if status.parked > 0 { waiting += ", \(countText(status.parked)) of them behind one that failed or is in conflict" }
-    try line("To send", waiting)
-    if status.processing > 0 { try line("On the way", operationsText(status.processing)) }
+    if status.parked > 0 { waiting += ", \(countText(status.parked)) blocked by a failed or conflicted operation" }
+    try line("Pending", waiting)
+    if status.processing > 0 { try line("In flight", operationsText(status.processing)) }
     if status.failed > 0 { try line("Failed", "\(operationsText(status.failed)): fieldvault outbox list", .red) }
     if status.conflicts > 0 {
-      try line("Conflicts", "\(countText(status.conflicts)) to decide: fieldvault conflicts list", .yellow)
+      try line("Conflicts", "\(countText(status.conflicts)) open: fieldvault conflicts list", .yellow)
     }
     if status.kept > 0 {
-      try line("Kept", "\(recordsText(status.kept)) from the server that cannot be stored yet: fieldvault doctor")
+      try line("Kept", "\(recordsText(status.kept)) from the server cannot be stored yet: fieldvault doctor")
     }
     for list in status.lists { try line("List", SyncFormat.sentence(about: list), .yellow) }
     if files.contents > 0 {
       let waiting =
         files.waiting == 0
-        ? "nothing to send" : "\(filesText(files.waiting)) to send, \(byteText(Int(clamping: files.bytesWaiting)))"
+        ? "nothing to upload" : "\(filesText(files.waiting)) to upload, \(byteText(Int(clamping: files.bytesWaiting)))"
       try line(
         "Files", "\(waiting); \(byteText(Int(clamping: files.bytesUsed))) here", files.isNearLimit ? .yellow : nil)
     }
     if files.failed > 0 { try line("", "\(filesText(files.failed)) failed: fieldvault attach retry", .red) }
     let shown = status.entities.filter { $0.records > 0 || $0.dirty > 0 }
     guard !shown.isEmpty else { return }
-    var table = TextTable(["entity", "records", "not sent"])
+    var table = TextTable(["entity", "records", "unsent"])
     for entity in shown {
       table.add([entity.entityType, String(entity.records), entity.dirty == 0 ? "" : String(entity.dirty)])
     }
@@ -113,18 +113,18 @@ enum StatusCommand: ProgramCommand {
     if status.mode == "device" { return "\(escaped(url)), not used: the vault is in device-only mode" }
     return switch network {
     case .online: "\(escaped(url)), online"
-    case .limited: "\(escaped(url)) does not answer; nothing is lost"
-    case .offline, nil: "\(escaped(url)), offline: there is no network"
+    case .limited: "\(escaped(url)) does not respond; no data is lost"
+    case .offline, nil: "\(escaped(url)), offline: no network"
     }
   }
 }
 
 enum WhyCommand: ProgramCommand {
   static let description = CommandDescription(
-    "why", group: "Sync", summary: "where a record stands on its way to the server, and what it waits for",
+    "why", group: "Sync", summary: "explain the sync state of a record and what blocks it",
     arguments: [entityArgument, .required("UUID", "the record")],
     examples: [
-      Example("fieldvault why AtmosphericLog 0193...", "the room that it waits for, and what that waits for")
+      Example("fieldvault why AtmosphericLog 0193...", "show the operations that block a reading")
     ],
     exitCodes: usual + [.refused])
 

@@ -5,28 +5,29 @@ import HTTPClient
 
 enum SyncCommand: ProgramCommand {
   static let description = CommandDescription(
-    "sync", group: "Sync", summary: "send what waits and fetch what is new",
+    "sync", group: "Sync", summary: "send pending operations and fetch changes",
     discussion: """
-      One round: fetch, send, fetch what that changed. Nothing is lost when it is interrupted or the server cannot be \
-      reached: what was under way is sent again under the same name, and takes effect once. --watch goes on until it \
-      is stopped, and does a round whenever something is written here or there, or the network is back. Where such a \
-      process runs already, 'sync' asks it for a round and waits for the end of it. A comparison that would delete more \
-      than 20 records and more than 5 % of all is held: it deletes nothing until --accept-deletions. Ends with 8 when \
-      conflicts or failed operations, new or old, need a decision, and when a comparison is held.
+      A round fetches changes, sends pending operations and fetches the results. An interruption or an unreachable \
+      server loses no data: operations in flight are sent again with the same identifier and take effect once. \
+      --watch runs until stopped, with a round after each change on this device or the server and when the network \
+      returns. If another process already watches the vault, 'sync' requests a round from it and waits for the result. \
+      A comparison that would delete more than 20 records and more than 5 % of all records is held: it deletes nothing \
+      until --accept-deletions is given. Exits with 8 if conflicts or failed operations, new or old, need a decision, \
+      or if a comparison is held.
       """,
     options: [
-      .flag("watch", short: "w", "go on until stopped"),
-      .flag("push-only", "send, and fetch nothing"),
-      .flag("pull-only", "fetch, and send nothing"),
-      .flag("full", "compare all records with the server's, and move what differs"),
-      .flag("accept-deletions", "delete here what a comparison that was held found missing at the server"),
+      .flag("watch", short: "w", "sync until stopped"),
+      .flag("push-only", "send only"),
+      .flag("pull-only", "fetch only"),
+      .flag("full", "compare all records with the server and sync differences"),
+      .flag("accept-deletions", "apply the deletions of a held comparison"),
     ],
     choices: [Choice("push-only", "pull-only")],
     examples: [
-      Example("fieldvault sync", "one round"),
-      Example("fieldvault sync --watch", "all day"),
-      Example("fieldvault sync --full --json", "compare everything, for a program"),
-      Example("fieldvault sync --accept-deletions", "the records are really gone at the server"),
+      Example("fieldvault sync", "run one round"),
+      Example("fieldvault sync --watch", "sync continuously"),
+      Example("fieldvault sync --full --json", "compare all records and print JSON"),
+      Example("fieldvault sync --accept-deletions", "confirm that the records were deleted on the server"),
     ],
     exitCodes: usual + [.offline, .attention, .noSpace, .credentials, .interrupted])
 
@@ -101,7 +102,7 @@ final class SyncLine {
     switch news {
     case .othersWork:
       line.clear()
-      context.note("Another process syncs this vault; it was asked for a round.")
+      context.note("Another process syncs this vault. Requested a round from it.")
     case .event(.pulled(let count, let remaining)):
       advance(by: count)
       if let remaining { line.setTotal(done + Int(clamping: remaining)) }
@@ -123,11 +124,11 @@ extension RemoteFailure {
   /// The failure of a sync without a stored token, which the server would refuse.
   static func noToken(for url: String) -> RemoteFailure {
     RemoteFailure(
-      .pauseCredentials, message: "there is no token for \(url)",
+      .pauseCredentials, message: "no token for \(url)",
       hint: "fieldvault remote set \(url) --token-file FILE")
   }
 
-  /// A round that did not come to its end and says nothing about why.
+  /// The error of an interrupted round without a reason.
   static let unexplained = RemoteFailure(
-    .refused, message: "the round did not come to its end", hint: "fieldvault history shows what is known")
+    .refused, message: "the round was interrupted", hint: "for details: fieldvault history")
 }

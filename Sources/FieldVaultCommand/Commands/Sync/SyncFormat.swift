@@ -5,20 +5,21 @@ import SyncModel
 
 /// The results of a round, for users and for programs.
 enum SyncFormat {
-  /// `Sent 3, fetched 12. 1 conflict waits: fieldvault conflicts list.`
-  /// - Parameter files: the files after a round that sent everything it could; `nil` leaves out what the round did not send.
+  /// `Sent 3, fetched 12. 1 open conflict: fieldvault conflicts list.`
+  /// - Parameter files: the files after a round that sent everything it could; `nil` leaves out files that the round
+  ///   did not send.
   static func sentence(about report: SyncReport, _ status: StoreStatus, files: AttachmentUsage? = nil) -> String {
     let merged = report.merged > 0 ? " (\(countText(report.merged)) merged)" : ""
     var done = moved("sent", report.pushed, merged, report.filesSent)
     done += moved("fetched", report.pulled, "", report.filesFetched)
-    if report.repaired > 0 { done.append("put \(countText(report.repaired)) right by comparing") }
-    if report.left > 0 { done.append("removed \(countText(report.left)) of projects that are not followed") }
+    if report.repaired > 0 { done.append("repaired \(countText(report.repaired)) by comparison") }
+    if report.left > 0 { done.append("removed \(countText(report.left)) of unfollowed projects") }
     var sentences: [String] = []
     if !done.isEmpty { sentences.append(capitalised(done.joined(separator: ", "))) }
-    if report.hasCompared, report.repaired == 0 { sentences.append("Compared all records, nothing differs") }
+    if report.hasCompared, report.repaired == 0 { sentences.append("Compared all records, no differences") }
     if sentences.isEmpty { sentences.append("Nothing new") }
     if status.conflicts > 0 {
-      let waits = status.conflicts == 1 ? "1 conflict waits" : "\(countText(status.conflicts)) conflicts wait"
+      let waits = status.conflicts == 1 ? "1 open conflict" : "\(countText(status.conflicts)) open conflicts"
       sentences.append("\(waits): fieldvault conflicts list")
     }
     if status.failed > 0 { sentences.append("\(operationsText(status.failed)) failed: fieldvault outbox list") }
@@ -26,15 +27,15 @@ enum SyncFormat {
     if filesFailed > 0 { sentences.append("\(filesText(filesFailed)) failed: fieldvault attach list") }
     if let files, files.waiting > filesFailed {
       let rest = files.waiting - filesFailed
-      sentences.append("\(filesText(rest)) \(rest == 1 ? "waits" : "wait") for another try: fieldvault attach list")
+      sentences.append("\(filesText(rest)) will be retried: fieldvault attach list")
     }
-    if report.delayed > 0 { sentences.append("\(operationsText(report.delayed)) tried again later") }
+    if report.delayed > 0 { sentences.append("\(operationsText(report.delayed)) will be retried later") }
     if files != nil, status.pending - status.parked > report.delayed {
       let rest = status.pending - status.parked - report.delayed
-      sentences.append("\(operationsText(rest)) \(rest == 1 ? "waits" : "wait"): fieldvault outbox list")
+      sentences.append("\(operationsText(rest)) pending: fieldvault outbox list")
     }
     if report.heldBack > 0 {
-      sentences.append("\(recordsText(report.heldBack)) of projects that are not followed stay until they are sent")
+      sentences.append("\(recordsText(report.heldBack)) of unfollowed projects stay until they are sent")
     }
     if status.kept > 0 { sentences.append("\(recordsText(status.kept)) from the server cannot be stored yet") }
     return sentences.joined(separator: ". ") + "."
@@ -50,7 +51,7 @@ enum SyncFormat {
 
   /// The commands that continue after a held comparison.
   static let acceptDeletions =
-    "look whether the server has lost data; 'fieldvault sync --accept-deletions' deletes the records here"
+    "check whether the server has lost data; 'fieldvault sync --accept-deletions' deletes the records here"
 
   static func members(of report: SyncReport, _ status: StoreStatus, _ json: inout JSONWriter) {
     json.member("pushed", report.pushed)

@@ -60,7 +60,7 @@ struct SyncWatch {
       }
       if report.outcome == .paused, try vault.remote()?.url != server.url {
         throw VaultError(
-          .refused, "this vault has another server now, or none", hint: "start 'fieldvault sync --watch' again")
+          .refused, "the server of this vault was changed or removed", hint: "restart 'fieldvault sync --watch'")
       }
       // Repeated equal lines would hide other events.
       if isNews { context.note("\(time)  \(failure.message); \(failure.remedy.hint)") }
@@ -77,7 +77,7 @@ struct SyncWatch {
   private func end(_ sum: SyncReport, _ rounds: Int) throws {
     let status = try vault.status(countsRecords: false)
     guard context.isJSON else {
-      return context.hint("\(rounds == 1 ? "1 round" : "\(countText(rounds)) rounds") of sync.")
+      return context.hint("Ran \(rounds == 1 ? "1 sync round" : "\(countText(rounds)) sync rounds").")
     }
     try context.writeJSON { json in
       json.beginObject()

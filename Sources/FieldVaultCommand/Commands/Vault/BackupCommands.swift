@@ -3,14 +3,15 @@ import VaultStore
 
 enum BackupCommand: ProgramCommand {
   static let description = CommandDescription(
-    "backup", group: "Vault", summary: "the whole vault as one encrypted file, while it is in use",
+    "backup", group: "Vault", summary: "back up the vault to one encrypted file, even while it is in use",
     discussion: """
-      The file is of one moment, holds the database, the keyring and the encrypted files, and opens with the slots \
-      that the vault has at that moment, whatever is changed later. An older backup of that name is replaced when \
-      the new one is whole; nothing else is overwritten. For a schedule: --quiet, and the exit code.
+      The backup is a consistent snapshot of the database, the keyring and the encrypted files. It opens with the \
+      slots that the vault has at that time, even if they change later. An older backup of the same name is replaced \
+      once the new one is complete; other files are never overwritten. For scheduled backups, use --quiet and check \
+      the exit code.
       """,
     arguments: [.required("FILE", "the backup to write", completion: .file)],
-    examples: [Example("fieldvault backup --quiet /mnt/stick/job.backup", "every evening, from cron")],
+    examples: [Example("fieldvault backup --quiet /mnt/stick/job.backup", "back up from cron")],
     exitCodes: usual + [.noSpace])
 
   static func run(_ context: CommandContext) throws {
@@ -22,19 +23,19 @@ enum BackupCommand: ProgramCommand {
     line.finish()
     try BackupReport.write(path, bytes, context)
     try context.tell("Backed up \(try context.vaultPath()) to \(path), \(byteText(bytes)).")
-    context.hint("It opens with the slots that the vault has today. A later 'key rotate' does not change it.")
+    context.hint("The backup opens with the current slots of the vault. A later 'key rotate' does not change it.")
   }
 }
 
 enum RestoreCommand: ProgramCommand {
   static let description = CommandDescription(
-    "restore", group: "Vault", summary: "a vault from a backup",
+    "restore", group: "Vault", summary: "restore a vault from a backup",
     discussion: """
-      Makes the folder of --vault, which must not exist. It appears when everything in the backup has been verified. \
-      The backup is unlocked with a secret of the time when it was made.
+      Creates the folder of --vault, which must not exist. The folder appears after the whole backup has been \
+      verified. Unlock the backup with a secret that was valid when it was created.
       """,
     arguments: [.required("FILE", "the backup", completion: .file)],
-    examples: [Example("fieldvault restore /mnt/stick/job.backup --vault job.vault", "onto a new machine")],
+    examples: [Example("fieldvault restore /mnt/stick/job.backup --vault job.vault", "restore on a new machine")],
     exitCodes: usual + [.noSpace])
 
   static func run(_ context: CommandContext) throws {
@@ -53,7 +54,7 @@ enum RestoreCommand: ProgramCommand {
     }
     line.finish()
     try BackupReport.write(path, bytes, context)
-    try context.tell("Restored \(path) to \(target). Every part of it was verified.")
+    try context.tell("Restored \(path) to \(target) and verified it.")
   }
 }
 

@@ -54,18 +54,18 @@ enum DeleteCommand: ProgramCommand {
   static let description = CommandDescription(
     "delete", aliases: ["rm"], group: "Records", summary: "delete records and their dependents",
     discussion: """
-      The records are marked as deleted. Sync removes them from the vault once the server has the deletion; undelete \
-      restores them before and after that. Records that the server never had are removed for good. Asks on a terminal when \
-      more than one record is deleted, dependents included.
+      Marks the records as deleted. Sync removes them from the vault once the server has acknowledged the deletion; \
+      'undelete' restores them before and after that. Records that the server never had are removed for good. The \
+      command asks on a terminal if more than one record is deleted, dependents included.
       """,
     arguments: [entityArgument, .oneOrMore("UUID", "the records")],
     options: [
       .flag("yes", short: "y", "do not ask"),
-      .flag("dry-run", "tell how many records would be deleted, and delete none"),
+      .flag("dry-run", "show how many records would be deleted"),
     ],
     examples: [
-      Example("fieldvault delete Room 0193...", "the room, its logs, its photos"),
-      Example("fieldvault delete Room 0193... --dry-run", "how many that would be"),
+      Example("fieldvault delete Room 0193...", "delete a room with its logs and photos"),
+      Example("fieldvault delete Room 0193... --dry-run", "count the records"),
     ],
     exitCodes: usual + [.refused])
 
@@ -103,12 +103,12 @@ enum UndeleteCommand: ProgramCommand {
   static let description = CommandDescription(
     "undelete", group: "Records", summary: "restore deleted records and the dependents deleted with them",
     discussion: """
-      Before the deletion was sent, deletion and restoration cancel out, without a network. Afterwards the server restores \
-      the dependents, and the next sync brings them. A record that sync has removed from the vault is fetched from the \
-      FieldVault server, which keeps deletions for 90 days by default. All records are restored or none.
+      If the deletion has not been sent, it is cancelled without a network. Otherwise the server restores the \
+      dependents, and the next sync fetches them. A record that sync has removed from the vault is fetched from the \
+      FieldVault server, which keeps deletions for 90 days by default. Either all records are restored or none.
       """,
     arguments: [entityArgument, .oneOrMore("UUID", "the deleted records")],
-    examples: [Example("fieldvault undelete Room 0193...", "the room, its logs, its photos")],
+    examples: [Example("fieldvault undelete Room 0193...", "restore a room with its logs and photos")],
     exitCodes: usual + [.offline, .refused, .credentials])
 
   static func run(_ context: CommandContext) throws {
@@ -131,8 +131,9 @@ enum UndeleteCommand: ProgramCommand {
     guard entity.sync != nil, let settings = try vault.remote() else {
       throw VaultError(
         .noSuchRecord,
-        "this vault has no \(entity.type) \(absent.sqlText)\(entity.sync == nil ? "" : ", and no server to fetch it from")",
-        hint: "fieldvault list \(entity.type) --deleted shows the deleted records, too")
+        "no \(entity.type) \(absent.sqlText) in this vault"
+          + (entity.sync == nil ? "" : ", and no server to fetch it from"),
+        hint: "to list deleted records: fieldvault list \(entity.type) --deleted")
     }
     guard settings.hasToken else { throw RemoteFailure.noToken(for: settings.url) }
     let server = try Server(of: vault, limits: Server.limitsOfQuestion)
@@ -146,12 +147,12 @@ enum PurgeCommand: ProgramCommand {
   static let description = CommandDescription(
     "purge", group: "Records", summary: "remove deleted records for good",
     discussion: """
-      Removes the rows of deleted records and of their dependents, and the keys of their files. A deletion that the server \
-      has not acknowledged is refused. Sync purges by itself what the server has acknowledged. Asks on a terminal.
+      Removes the rows of deleted records and their dependents, and the keys of their files. The command fails if the \
+      server has not acknowledged a deletion. Sync purges acknowledged deletions automatically. Asks on a terminal.
       """,
     arguments: [entityArgument, .oneOrMore("UUID", "the deleted records")],
     options: [.flag("yes", short: "y", "do not ask")],
-    examples: [Example("fieldvault purge Room 0193...", "a room that was deleted before")],
+    examples: [Example("fieldvault purge Room 0193...", "remove a deleted room for good")],
     exitCodes: usual + [.refused])
 
   static func run(_ context: CommandContext) throws {

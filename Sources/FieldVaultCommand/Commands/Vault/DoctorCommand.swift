@@ -15,10 +15,10 @@ enum DoctorCommand: ProgramCommand {
       only after a successful repair of a copy. If pages are damaged, it saves every readable record to a new vault, \
       NAME.salvaged.vault, and leaves the damaged vault unchanged.
       """,
-    options: [.flag("repair", "mend what can be mended without losing anything")],
+    options: [.flag("repair", "repair problems that can be repaired without losing data")],
     examples: [
-      Example("fieldvault doctor", "is all well?"),
-      Example("fieldvault doctor --repair --json", "for a program that looks after vaults"),
+      Example("fieldvault doctor", "check the vault"),
+      Example("fieldvault doctor --repair --json", "check and repair, with JSON output"),
     ],
     exitCodes: usual + [.noSpace])
 
@@ -68,7 +68,7 @@ enum DoctorCommand: ProgramCommand {
       try context.output.line("  means: \(finding.meaning)")
       try context.output.line("  next:  \(finding.next.hint)")
     }
-    if diagnosis.isOK { try context.tell("All is well.") }
+    if diagnosis.isOK { try context.tell("No problems found.") }
     if diagnosis.isOK { for text in diagnosis.checked { try context.tell("  checked: \(text)") } }
     for text in diagnosis.unchecked { try context.tell("Not checked: \(text)") }
   }
@@ -82,7 +82,7 @@ enum DoctorCommand: ProgramCommand {
       try context.output.line("  \(table.name): \(countText(table.rows)) rows saved; \(losses(of: table))")
     }
     for problem in salvaged.problems { try context.output.line("  \(problem)") }
-    context.hint("The new vault opens with the same passphrase and key files. The old one is as it was: keep it.")
+    context.hint("The new vault opens with the same passphrase and key files. The old vault is unchanged; keep it.")
   }
 
   private static func losses(of table: SalvagedTable) -> String {
@@ -93,11 +93,11 @@ enum DoctorCommand: ProgramCommand {
         let isOne = range.lowerBound == range.upperBound
         return isOne ? "\(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
       }
-      parts.append("lost is what was at the ids \(ranges.joined(separator: ", "))")
+      parts.append("lost rows: ids \(ranges.joined(separator: ", "))")
     }
-    if table.hasUnknownLoss { parts.append("rows are lost whose ids are not known") }
-    if table.reseeded > 0 { parts.append("\(countText(table.reseeded)) rows are those that its schema files bring") }
-    if table.refused > 0 { parts.append("\(countText(table.refused)) rows were refused by a rule of the table") }
+    if table.hasUnknownLoss { parts.append("rows with unknown ids are lost") }
+    if table.reseeded > 0 { parts.append("\(countText(table.reseeded)) rows come from the schema files") }
+    if table.refused > 0 { parts.append("\(countText(table.refused)) rows violate a rule of the table") }
     return parts.joined(separator: "; ")
   }
 

@@ -4,13 +4,13 @@ import VaultStore
 
 enum ExportCommand: ProgramCommand {
   static let description = CommandDescription(
-    "export", group: "Records", summary: "records to standard output, not encrypted",
+    "export", group: "Records", summary: "write records to standard output, decrypted",
     arguments: [entityArgument],
     options: [
       .value(
-        "format", "FORMAT", "how to write them", default: "csv", allowed: ["csv", "ndjson", "json"])
+        "format", "FORMAT", "output format", default: "csv", allowed: ["csv", "ndjson", "json"])
     ],
-    examples: [Example("fieldvault export Room --format csv > rooms.csv", "for a spreadsheet")],
+    examples: [Example("fieldvault export Room --format csv > rooms.csv", "export for a spreadsheet")],
     exitCodes: usual)
 
   enum Format: String {

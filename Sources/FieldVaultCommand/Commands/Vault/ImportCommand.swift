@@ -12,25 +12,26 @@ import VaultStore
 
 enum ImportCommand: ProgramCommand {
   static let description = CommandDescription(
-    "import", group: "Records", summary: "records from a CSV, NDJSON or JSON file",
+    "import", group: "Records", summary: "import records from a CSV, NDJSON or JSON file",
     discussion: """
-      The kind of file is told by its ending (.csv, .ndjson, .jsonl, .json) or by --format. Columns named as fields \
-      are taken by themselves; --map names the others. Without --map, a column that is no field is refused; with \
-      --map, such columns are left out and named. All rows or none, unless --skip-invalid. An empty value is \
-      NULL. --map roomId.title=origin finds the referenced record by a column of its own.
+      The format is determined by the extension (.csv, .ndjson, .jsonl, .json) or by --format. Columns with the name \
+      of a field are imported; --map assigns the others. Without --map, an unknown column is an error; with --map, \
+      unknown columns are ignored and listed. Either all rows are imported or none, unless --skip-invalid is given. \
+      An empty value is NULL. --map roomId.title=origin looks up the referenced record by one of its columns.
       """,
     arguments: [entityArgument, .required("FILE", "the file; - is standard input", completion: .file)],
     options: [
-      .value("map", "FIELD=COLUMN,...", "which column fills which field", repetition: .assignments),
+      .value("map", "FIELD=COLUMN,...", "the column for a field", repetition: .assignments),
       .value("set", "FIELD=VALUE", "a value for every record", repetition: .assignments),
-      .value("null", "TEXT", "the text that means a missing value"),
-      .value("format", "FORMAT", "the kind of file", allowed: ["csv", "ndjson", "json"]),
-      .flag("skip-invalid", "leave out rows that cannot be taken, and name them"),
+      .value("null", "TEXT", "the text that stands for a missing value"),
+      .value("format", "FORMAT", "the format of the file", allowed: ["csv", "ndjson", "json"]),
+      .flag("skip-invalid", "skip and list invalid rows"),
     ],
     examples: [
-      Example("fieldvault import Room rooms.csv --set projectId=0193...", "columns named as the fields"),
+      Example("fieldvault import Room rooms.csv --set projectId=0193...", "import columns named like fields"),
       Example(
-        "fieldvault import AtmosphericLog w.csv --map date=time_hour,temperature=temp --null NA --skip-invalid", ""),
+        "fieldvault import AtmosphericLog w.csv --map date=time_hour,temperature=temp --null NA --skip-invalid",
+        "import with mapped columns, skipping invalid rows"),
     ],
     exitCodes: usual + [.noSpace, .refused])
 
@@ -77,7 +78,7 @@ enum ImportCommand: ProgramCommand {
   ) throws {
     try context.tell("Imported \(countText(result.imported)) \(entity.type) records.")
     if !result.ignoredColumns.isEmpty {
-      try context.tell("Left out columns without a field: \(result.ignoredColumns.joined(separator: ", ")).")
+      try context.tell("Ignored columns without a field: \(result.ignoredColumns.joined(separator: ", ")).")
     }
     if result.skipped > 0 {
       try context.tell("Skipped \(countText(result.skipped)):")
@@ -125,7 +126,7 @@ enum ImportCommand: ProgramCommand {
     if name.hasSuffix(".csv") { return .csv }
     if name.hasSuffix(".ndjson") || name.hasSuffix(".jsonl") { return .ndjson }
     if name.hasSuffix(".json") { return .json }
-    throw context.arguments.mistake("the file's name does not tell what it is", about: "format", hint: "give --format")
+    throw context.arguments.mistake("unknown file extension", about: "format", hint: "add --format csv, ndjson or json")
   }
 
   private static func mapping(_ word: String, _ context: CommandContext) throws -> [(field: String, column: String)] {

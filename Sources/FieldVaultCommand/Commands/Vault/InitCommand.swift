@@ -4,11 +4,11 @@ import VaultStore
 
 enum InitCommand: ProgramCommand {
   static let description = CommandDescription(
-    "init", group: "Vault", summary: "make a vault",
+    "init", group: "Vault", summary: "create a vault",
     discussion: """
-      A vault is a folder: the encrypted database, its keyring, the encrypted files. It appears whole or not at all. \
-      The passphrase is asked for twice, or is the first line of --passphrase-file. There is no way to read a vault \
-      whose passphrase is lost.
+      A vault is a folder with an encrypted database, its keyring and encrypted files. The folder appears only when \
+      it is complete. The passphrase is prompted for twice, or read from the first line of --passphrase-file. A vault \
+      whose passphrase is lost cannot be read.
       """,
     options: [
       .value(
@@ -16,10 +16,10 @@ enum InitCommand: ProgramCommand {
         repetition: .list, required: true, completion: .folder)
     ],
     examples: [
-      Example("fieldvault init --schema restoration --vault job.vault", "a vault for restoration projects"),
-      Example("fieldvault init --schema range --vault range.vault", "a vault for sessions at the shooting range"),
-      Example("fieldvault init --schema receipts --vault home.vault", "a vault for receipts and warranties"),
-      Example("fieldvault init --schema ./Schema --vault mine.vault", "a vault with tables of one's own"),
+      Example("fieldvault init --schema restoration --vault job.vault", "create a vault for restoration projects"),
+      Example("fieldvault init --schema range --vault range.vault", "create a vault for shooting range sessions"),
+      Example("fieldvault init --schema receipts --vault home.vault", "create a vault for receipts and warranties"),
+      Example("fieldvault init --schema ./Schema --vault mine.vault", "create a vault with your own tables"),
     ],
     exitCodes: usual + [.noSpace, .refused])
 
@@ -39,9 +39,8 @@ enum InitCommand: ProgramCommand {
         json.endObject()
       }
     }
-    try context.tell(
-      "Made \(path) with \(entities.count) \(entities.count == 1 ? "kind" : "kinds") of record: \(entities.joined(separator: ", "))."
-    )
+    let count = entities.count == 1 ? "1 entity" : "\(entities.count) entities"
+    try context.tell("Created \(path) with \(count): \(entities.joined(separator: ", ")).")
     context.hint("Keep the passphrase safe: without it the vault cannot be read or recovered.")
   }
 }

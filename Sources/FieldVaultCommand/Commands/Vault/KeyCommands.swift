@@ -3,11 +3,11 @@ import VaultStore
 import VaultKeys
 
 private let newPassphraseOption = OptionDescription.value(
-  "new-passphrase-file", "FILE", "the new passphrase is its first line; - is standard input", completion: .file)
+  "new-passphrase-file", "FILE", "read the new passphrase from this file; - is standard input", completion: .file)
 
 enum KeyListCommand: ProgramCommand {
   static let description = CommandDescription(
-    "list", summary: "the slots", examples: [Example("fieldvault key list --json", "for a program")],
+    "list", summary: "list the slots", examples: [Example("fieldvault key list --json", "as JSON")],
     exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
@@ -22,7 +22,7 @@ enum KeyListCommand: ProgramCommand {
     }
     var table = TextTable(["slot", "kind", "label", "secret set at", "cost"])
     for slot in slots {
-      let mark = slot.id == vault.openedSlotID ? "  (opened now)" : ""
+      let mark = slot.id == vault.openedSlotID ? "  (in use)" : ""
       table.add([slot.id, slot.kind.rawValue, slot.label, slot.createdAt, SlotFormat.cost(of: slot) + mark])
     }
     try context.output.write(table.text(for: context.output.terminal))
@@ -31,25 +31,25 @@ enum KeyListCommand: ProgramCommand {
 
 enum KeyAddCommand: ProgramCommand {
   static let description = CommandDescription(
-    "add", summary: "one more way to unlock the vault",
+    "add", summary: "add a slot that unlocks the vault",
     discussion: """
-      A passphrase is asked for twice, or is the first line of --new-passphrase-file. A key file is any file of \
-      32 bytes to 1 MiB; where there is none of that name, one is made. A recovery code is shown once. For 'system' a \
-      random secret is kept by the operating system: the keychain, or the Secret Service of a Linux desktop. \
-      The vault then opens in your session on this machine without a question.
+      A passphrase is prompted for twice, or read from the first line of --new-passphrase-file. A key file is any file \
+      of 32 bytes to 1 MiB; a missing file is created. A recovery code is shown once. For 'system', the operating \
+      system stores a random secret: in the keychain, or in the Secret Service of a Linux desktop. The vault then \
+      opens in your session on this machine without a prompt.
       """,
     arguments: [
       .required("KIND", "the kind of slot", allowed: ["passphrase", "key-file", "recovery", "system"])
     ],
     options: [
       newPassphraseOption,
-      .value("new-key-file", "FILE", "the key file; made where there is none", completion: .file),
-      .value("label", "TEXT", "what to call the slot"),
+      .value("new-key-file", "FILE", "the key file; created if missing", completion: .file),
+      .value("label", "TEXT", "a label for the slot"),
     ],
     examples: [
-      Example("fieldvault key add recovery --label 'in the safe'", "shows a code to write down"),
-      Example("fieldvault key add key-file --new-key-file job.key", "makes job.key"),
-      Example("fieldvault key add system --label laptop", "this machine opens the vault by itself"),
+      Example("fieldvault key add recovery --label 'in the safe'", "add a recovery code"),
+      Example("fieldvault key add key-file --new-key-file job.key", "create job.key and add it"),
+      Example("fieldvault key add system --label laptop", "open the vault on this machine without a prompt"),
     ],
     exitCodes: usual + [.noSpace])
 
@@ -67,8 +67,8 @@ enum KeyAddCommand: ProgramCommand {
       let slot = try vault.addSystemSlot(in: try SystemSecrets.required(), label: label)
       try report(slot, vault, context)
       context.hint(
-        "Whoever uses your session on this machine can open the vault. Another machine, or this one set up anew, cannot: "
-          + "keep a passphrase or a recovery code as well.")
+        "Any program in your session on this machine can open the vault. Other machines cannot, nor this one after a "
+          + "reinstallation: keep a passphrase or a recovery code as well.")
     default:
       let code = try RecoveryCode.random()
       let slot = try vault.addSlot(try code.unlockSecret(), label: label)
@@ -81,7 +81,7 @@ enum KeyAddCommand: ProgramCommand {
   private static func keyFile(_ context: CommandContext) throws -> SecureBytes {
     guard let path = context.arguments.value("new-key-file") else {
       throw context.arguments.mistake(
-        "no key file is named", about: "new-key-file", hint: "give --new-key-file FILE; where there is none it is made")
+        "no key file given", about: "new-key-file", hint: "add --new-key-file FILE; a missing file is created")
     }
     do throws(KeyError) {
       return try KeyFile.read(at: path)
@@ -89,7 +89,7 @@ enum KeyAddCommand: ProgramCommand {
       guard error.code == .notFound else { throw error }
     }
     let content = try KeyFile.create(at: path)
-    context.hint("Made \(path). Keep it apart from the vault: whoever has both reads everything.")
+    context.hint("Created \(path). Store it apart from the vault: both together give full access.")
     return content
   }
 
@@ -105,19 +105,19 @@ enum KeyAddCommand: ProgramCommand {
       return try context.writeJSON { SlotFormat.write(slot, vault, &$0, code: code) }
     }
     try context.tell(
-      "Added slot \(slot.id), a \(slot.kind.rawValue) slot\(slot.label.isEmpty ? "" : " called \(slot.label)").")
+      "Added slot \(slot.id), a \(slot.kind.rawValue) slot\(slot.label.isEmpty ? "" : " labelled \(slot.label)").")
     guard let code else { return }
     // Always shown, because it cannot be shown again.
     try context.output.line(code)
-    context.hint("Write the code down and keep it away from the vault. It is not shown again, and opens everything.")
+    context.hint("Write the code down and store it apart from the vault. It gives full access and is not shown again.")
   }
 }
 
 enum KeyRemoveCommand: ProgramCommand {
   static let description = CommandDescription(
-    "remove", aliases: ["rm"], summary: "take a slot away, never the last one",
-    arguments: [.required("SLOT", "its id, as 'key list' shows it")],
-    examples: [Example("fieldvault key remove 1f2e3d4c", "its secret opens the vault no more")],
+    "remove", aliases: ["rm"], summary: "remove a slot, but never the last one",
+    arguments: [.required("SLOT", "the id of a slot from 'key list'")],
+    examples: [Example("fieldvault key remove 1f2e3d4c", "revoke a secret")],
     exitCodes: usual + [.noSpace, .refused])
 
   static func run(_ context: CommandContext) throws {
@@ -135,10 +135,10 @@ enum KeyRemoveCommand: ProgramCommand {
     }
     try context.tell("Removed slot \(id).")
     context.hint(
-      "Copies of the vault that were made before still open with it. 'fieldvault key rotate --root' shuts them out of new data."
+      "Earlier copies of the vault still open with its secret. To protect new data: fieldvault key rotate --root"
     )
     if slots.allSatisfy({ $0.id == id || $0.kind == .system }) {
-      context.hint("Only this machine opens the vault now. For the day when it is lost: fieldvault key add recovery")
+      context.hint("Only this machine can open the vault now. To prepare for its loss: fieldvault key add recovery")
     }
   }
 }
@@ -147,11 +147,11 @@ enum KeyPassphraseCommand: ProgramCommand {
   static let description = CommandDescription(
     "passphrase", summary: "change a passphrase",
     discussion: """
-      Rewrites one slot, at once. It does not protect against an attacker who has a copy of the vault and knew the \
-      old passphrase: for that there is 'key rotate'.
+      Rewrites one slot immediately. The change does not protect against an attacker who has a copy of the vault and \
+      knows the old passphrase; 'key rotate' protects new data in that case.
       """,
-    options: [newPassphraseOption, .value("slot", "SLOT", "which slot; the one that opens the vault by itself")],
-    examples: [Example("fieldvault key passphrase", "asks for the old one, then twice for the new one")],
+    options: [newPassphraseOption, .value("slot", "SLOT", "the slot (default: the slot that unlocks the vault)")],
+    examples: [Example("fieldvault key passphrase", "prompt for the old and the new passphrase")],
     exitCodes: usual + [.noSpace])
 
   static func run(_ context: CommandContext) throws {
@@ -166,7 +166,7 @@ enum KeyPassphraseCommand: ProgramCommand {
       }
     }
     try context.tell("Changed the passphrase of slot \(id).")
-    context.hint("The database key is as it was. Where a copy of the vault is in other hands: fieldvault key rotate")
+    context.hint("The database key is unchanged. If others have a copy of the vault: fieldvault key rotate")
   }
 
   /// Returns the slot of `--slot`, or the slot that opened the vault, or the only passphrase slot.
@@ -178,15 +178,16 @@ enum KeyPassphraseCommand: ProgramCommand {
     throw context.arguments.mistake(
       slots.isEmpty ? "the vault has no passphrase slot" : "the vault has several passphrase slots", about: "slot",
       hint: slots.isEmpty
-        ? "fieldvault key add passphrase" : "name one with --slot: \(slots.map(\.id).joined(separator: ", "))")
+        ? "to add one: fieldvault key add passphrase"
+        : "select one with --slot: \(slots.map(\.id).joined(separator: ", "))")
   }
 }
 
 enum KeyExportCommand: ProgramCommand {
   static let description = CommandDescription(
     "export", summary: "write the database key to a new file, for other programs that read SQLCipher",
-    arguments: [.required("FILE", "the file to make; its mode is 0600", completion: .file)],
-    examples: [Example("fieldvault key export db.key", "writes x'64 HEX DIGITS'")],
+    arguments: [.required("FILE", "the file to create, with mode 0600", completion: .file)],
+    examples: [Example("fieldvault key export db.key", "write x'64 HEX DIGITS'")],
     exitCodes: usual + [.noSpace])
 
   static func run(_ context: CommandContext) throws {
@@ -202,11 +203,11 @@ enum KeyExportCommand: ProgramCommand {
       }
     }
     try context.tell("Wrote the database key to \(path).")
-    context.hint("Whoever has it reads the database, without any slot, until the next 'fieldvault key rotate'.")
+    context.hint("The key gives access to the database without any slot until the next 'fieldvault key rotate'.")
   }
 }
 
-/// How a slot is shown.
+/// The output of a slot.
 enum SlotFormat {
   static func write(_ slot: KeySlot, _ vault: Vault, _ json: inout JSONWriter, code: String? = nil) {
     json.beginObject()

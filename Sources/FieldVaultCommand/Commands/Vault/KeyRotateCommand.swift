@@ -4,18 +4,17 @@ import VaultKeys
 
 enum KeyRotateCommand: ProgramCommand {
   static let description = CommandDescription(
-    "rotate", summary: "write the database anew under a new key",
+    "rotate", summary: "re-encrypt the database with a new key",
     discussion: """
-      Needs as much free space as the database has. No other process may have the vault open. When it is \
-      interrupted, the vault has the old key or the new one, whole, and the next command sweeps up. Backups and \
-      copies that were made before keep their old key and open with the slots that they carry. --root replaces \
-      the root key as well: only slots whose secrets are given go on working, the others are named and dropped \
-      with --yes.
+      Requires as much free space as the size of the database. No other process may have the vault open. After an \
+      interruption the vault is complete, with the old key or the new one, and the next command removes the leftovers. \
+      Earlier backups and copies keep the old key and open with their own slots. --root also replaces the root key: \
+      only slots whose secrets are given remain valid. The other slots are listed, and removed with --yes.
       """,
     options: [
-      .flag("root", "replace the root key as well"),
-      .flag("dry-run", "say what would happen, and change nothing"),
-      .flag("yes", short: "y", "drop slots whose secrets are not given"),
+      .flag("root", "also replace the root key"),
+      .flag("dry-run", "show the plan without changing the vault"),
+      .flag("yes", short: "y", "remove slots whose secrets are not given"),
       .value(
         "also-passphrase-file", "FILE", "with --root: the passphrase of another slot to keep", repetition: .each,
         completion: .file),
@@ -25,11 +24,11 @@ enum KeyRotateCommand: ProgramCommand {
       .value(
         "also-recovery-file", "FILE", "with --root: the recovery code of another slot to keep",
         repetition: .each, completion: .file),
-      .flag("also-system", "with --root: keep the slot whose secret the system keeps"),
+      .flag("also-system", "with --root: keep the system slot"),
     ],
     examples: [
-      Example("fieldvault key rotate --dry-run", "how much space it needs, and who is in the way"),
-      Example("fieldvault key rotate --root --also-key-file job.key", "keeps the passphrase and the key file"),
+      Example("fieldvault key rotate --dry-run", "show the required space and processes that block the rotation"),
+      Example("fieldvault key rotate --root --also-key-file job.key", "keep the passphrase and the key file"),
     ],
     exitCodes: usual + [.noSpace, .refused])
 
@@ -52,17 +51,17 @@ enum KeyRotateCommand: ProgramCommand {
     progress.clear()
     try context.forgetSystemSecrets(of: done.droppedSlots, vault)
     try tell(done, context, isDone: true)
-    context.hint("Backups and copies that were made before keep the old key, and open with the slots that they carry.")
+    context.hint("Earlier backups and copies keep the old key and open with their own slots.")
   }
 
   private static func refuseUnconfirmed(_ plan: RotationPlan, _ context: CommandContext) throws {
     guard !plan.droppedSlots.isEmpty, !context.arguments.flag("yes") else { return }
     let names = plan.droppedSlots.map(name).joined(separator: ", ")
     throw VaultError(
-      .refused, "a new root key would drop the slots whose secrets are not given: \(names)",
+      .refused, "a new root key would remove the slots whose secrets are not given: \(names)",
       hint:
-        "give them with --also-passphrase-file, --also-key-file, --also-recovery-file or --also-system, or drop them "
-        + "with --yes")
+        "give them with --also-passphrase-file, --also-key-file, --also-recovery-file or --also-system, or remove the "
+        + "slots with --yes")
   }
 
   private static func tell(_ plan: RotationPlan, _ context: CommandContext, isDone: Bool) throws {
@@ -87,17 +86,16 @@ enum KeyRotateCommand: ProgramCommand {
       }
     }
     if isDone {
-      try context.tell(
-        "The database is under a new key, as generation \(plan.nextGeneration). \(plan.keptSlots.count == 1 ? "The slot opens" : "\(plan.keptSlots.count) slots open") it as before."
-      )
+      let slots = plan.keptSlots.count == 1 ? "The slot remains" : "\(plan.keptSlots.count) slots remain"
+      try context.tell("Re-encrypted the database as generation \(plan.nextGeneration). \(slots) valid.")
     } else {
-      try context.tell("Would write \(byteText(plan.databaseBytes)) anew, as generation \(plan.nextGeneration).")
+      try context.tell("Would re-encrypt \(byteText(plan.databaseBytes)) as generation \(plan.nextGeneration).")
       try context.tell(
-        "Needs \(byteText(plan.neededBytes)) beside it meanwhile; \(byteText(plan.freeBytes)) are free."
-          + (plan.freeBytes < plan.neededBytes ? " That is not enough." : ""))
+        "Requires \(byteText(plan.neededBytes)) of free space; \(byteText(plan.freeBytes)) are free."
+          + (plan.freeBytes < plan.neededBytes ? " More space is required." : ""))
       for holder in plan.otherHolders { try context.tell("Would be refused: the vault is open in \(holder).") }
     }
-    for slot in plan.droppedSlots { try context.tell("\(isDone ? "Dropped" : "Would drop") slot \(name(of: slot)).") }
+    for slot in plan.droppedSlots { try context.tell("\(isDone ? "Removed" : "Would remove") slot \(name(of: slot)).") }
   }
 
   private static func name(of slot: KeySlot) -> String {
@@ -114,7 +112,7 @@ private final class RotationLine {
 
   init(_ context: CommandContext) {
     self.context = context
-    copying = ByteProgressLine("Writing the database under its new key", context)
+    copying = ByteProgressLine("Re-encrypting the database", context)
   }
 
   func show(_ step: RotationProgress) {

@@ -4,17 +4,17 @@ import VaultStore
 
 enum ListCommand: ProgramCommand {
   static let description = CommandDescription(
-    "list", aliases: ["ls"], group: "Records", summary: "records of one kind",
+    "list", aliases: ["ls"], group: "Records", summary: "list records of an entity",
     arguments: [entityArgument],
     options: [
-      .value("where", "SQL", short: "w", "an SQL expression; only records for which it is true"),
-      .value("order", "FIELD[:desc]", short: "o", "the order; may be repeated", repetition: .list),
+      .value("where", "SQL", short: "w", "only records that match an SQL expression"),
+      .value("order", "FIELD[:desc]", short: "o", "the sort order; may be repeated", repetition: .list),
       .value("limit", "N", short: "n", "at most this many"),
-      .flag("deleted", "deleted records, too"),
+      .flag("deleted", "include deleted records"),
     ],
     examples: [
       Example("fieldvault list AtmosphericLog --where 'relativeHumidity > 90' --order date:desc -n 10", ""),
-      Example("fieldvault ls Room --json", "all rooms for a program"),
+      Example("fieldvault ls Room --json", "list all rooms as JSON"),
     ],
     exitCodes: usual + [.refused])
 
@@ -47,30 +47,30 @@ enum ListCommand: ProgramCommand {
     }
   }
 
-  /// For server-owned entities: the age of the records, or that none was ever fetched.
+  /// Prints the age of the records of a server-owned entity, or a hint if no records were fetched yet.
   private static func sayHowOld(_ entity: Entity, _ vault: Vault, _ context: CommandContext) throws {
     guard vault.isReferenceData(entity), try vault.remote() != nil else { return }
     do {
       let state = try vault.fetched(entity)
-      context.note("Cached data of \(RelativeTime.ago(state.fetchedAt.sqlText)).")
-      if let problem = state.problem { context.note("Not all of it could be read: \(problem)") }
+      context.note("Cached data from \(RelativeTime.ago(state.fetchedAt.sqlText)).")
+      if let problem = state.problem { context.note("The data is incomplete: \(problem)") }
     } catch let error as VaultError {
       guard error.code == .notFetched else { throw error }
       context.note(
-        "There is no cached data of \(entity.type) on this device yet: connect to the network and sync once.")
+        "No cached data for \(entity.type) on this device yet: connect to a network and sync once.")
     }
   }
 
   private static func order(_ word: String, _ context: CommandContext) throws -> (field: String, isDescending: Bool) {
     let parts = word.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
     guard parts.count <= 2, parts.count == 1 || ["asc", "desc"].contains(parts[1]) else {
-      throw context.arguments.mistake("an order is FIELD, FIELD:asc or FIELD:desc", about: "order")
+      throw context.arguments.mistake("--order takes FIELD, FIELD:asc or FIELD:desc", about: "order")
     }
     return (parts[0], parts.count == 2 && parts[1] == "desc")
   }
 
-  /// For users: the columns of the entity without the common fields. Only some screenfuls of rows are aligned
-  /// together, so that a long list needs constant memory.
+  /// Prints a table for users: the columns of the entity without the common fields. Only some screenfuls of rows are
+  /// aligned together, so that a long list needs constant memory.
   private static func table(
     _ reader: RecordReader, _ entity: Entity, _ selection: RecordSelection, _ format: RowFormat,
     _ context: CommandContext

@@ -4,8 +4,8 @@ import VaultStore
 
 enum MigrateStatusCommand: ProgramCommand {
   static let description = CommandDescription(
-    "status", summary: "which files have been applied, and which wait",
-    examples: [Example("fieldvault migrate status --json", "the same for a program")], exitCodes: usual)
+    "status", summary: "list applied and pending schema files",
+    examples: [Example("fieldvault migrate status --json", "as JSON")], exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault(outdated: .leave)
@@ -17,27 +17,29 @@ enum MigrateStatusCommand: ProgramCommand {
     if context.isJSON { return try MigrationRow.write(rows, context) }
     var table = TextTable(["schema", "version", "name", "applied at", "checksum"])
     for row in rows {
-      table.add([row.schema, String(row.version), row.name, row.appliedAt ?? "waits", String(row.checksum.prefix(12))])
+      let cells = [row.schema, String(row.version), row.name, row.appliedAt ?? "pending"]
+      table.add(cells + [String(row.checksum.prefix(12))])
     }
     try context.output.write(table.text(for: context.output.terminal))
     if !pending.isEmpty {
-      context.hint("\(pending.count == 1 ? "1 file waits" : "\(pending.count) files wait"): fieldvault migrate apply")
+      let files = pending.count == 1 ? "1 pending file" : "\(pending.count) pending files"
+      context.hint("\(files): fieldvault migrate apply")
     }
   }
 }
 
 enum MigrateApplyCommand: ProgramCommand {
   static let description = CommandDescription(
-    "apply", summary: "apply the files that wait, each in one transaction",
-    discussion: "A file that fails leaves the vault as the file before it left it.",
+    "apply", summary: "apply pending schema files, each in one transaction",
+    discussion: "If a file fails, its transaction is rolled back and the files before it stay applied.",
     options: [
       .value(
-        "schema", "NAME_OR_FOLDER", "tables that the vault is to get beside those that it has; may be repeated",
+        "schema", "NAME_OR_FOLDER", "a schema to add to the vault; may be repeated",
         repetition: .list, completion: .folder)
     ],
     examples: [
-      Example("fieldvault migrate apply", "bring the vault up to date"),
-      Example("fieldvault migrate apply --schema ./More", "the tables of another folder as well"),
+      Example("fieldvault migrate apply", "update the vault"),
+      Example("fieldvault migrate apply --schema ./More", "add the tables of another folder"),
     ],
     exitCodes: usual + [.noSpace, .refused])
 
@@ -46,17 +48,18 @@ enum MigrateApplyCommand: ProgramCommand {
     let vault = try context.openVault(outdated: .leave, adding: adding)
     let migrator = try vault.migrator(known: CommandContext.shippedSchemas + adding.map(\.schema))
     let done = try migrator.apply(to: vault.database) { schema, file, left in
-      context.note("applying \(schema)/\(file.fileName), \(left) to go")
+      context.note("applying \(schema)/\(file.fileName), \(left) left")
     }
     if context.isJSON { return try MigrationRow.write(MigrationRow.rows(done, []), context) }
-    try context.tell(done.isEmpty ? "Nothing waits." : "Applied \(done.count) \(done.count == 1 ? "file" : "files").")
+    let count = done.count == 1 ? "1 file" : "\(done.count) files"
+    try context.tell(done.isEmpty ? "No pending files." : "Applied \(count).")
   }
 }
 
 enum MigrateVerifyCommand: ProgramCommand {
   static let description = CommandDescription(
-    "verify", summary: "rebuild the tables from the files in memory and show every difference",
-    examples: [Example("fieldvault migrate verify", "was a table changed by hand?")],
+    "verify", summary: "rebuild the schema from its files in memory and show every difference",
+    examples: [Example("fieldvault migrate verify", "check for manual schema changes")],
     exitCodes: usual + [.refused])
 
   static func run(_ context: CommandContext) throws {
@@ -68,11 +71,11 @@ enum MigrateVerifyCommand: ProgramCommand {
     if context.isJSON {
       try write(differences, stranded, context)
     } else if differences.isEmpty, stranded.isEmpty {
-      try context.tell("The tables are as their files make them.")
+      try context.tell("The schema matches its files.")
     } else {
       for difference in differences {
         try context.output.line("\(difference.kind.rawValue): \(difference.type) \(difference.name)")
-        for (title, sql) in [("the files make", difference.expected), ("the vault has", difference.found)] {
+        for (title, sql) in [("files", difference.expected), ("vault", difference.found)] {
           guard let sql else { continue }
           try context.output.line(
             "  \(title):\n" + sql.split(separator: "\n").map { "    " + $0 }.joined(separator: "\n"))
@@ -82,15 +85,15 @@ enum MigrateVerifyCommand: ProgramCommand {
     if !context.isJSON {
       for operation in stranded {
         try context.output.line(
-          "could not follow: operation \(operation.operationId) names \(operation.entityType).\(operation.field), "
-            + "which is not there any more")
+          "orphaned: operation \(operation.operationId) refers to \(operation.entityType).\(operation.field), "
+            + "which no longer exists")
       }
     }
     if !stranded.isEmpty {
-      context.hint("the server may not have these: fieldvault outbox show ID, then outbox discard ID")
+      context.hint("the server may not have these changes: fieldvault outbox show ID, then outbox discard ID")
     }
     if !pending.isEmpty {
-      let files = pending.count == 1 ? "1 file waits and was" : "\(pending.count) files wait and were"
+      let files = pending.count == 1 ? "1 pending file was" : "\(pending.count) pending files were"
       context.hint("\(files) not compared: fieldvault migrate apply")
     }
     if !differences.isEmpty || !stranded.isEmpty { context.exitCode = .refused }

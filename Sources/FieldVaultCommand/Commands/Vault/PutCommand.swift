@@ -11,24 +11,24 @@ import SyncEngine
 
 enum PutCommand: ProgramCommand {
   static let description = CommandDescription(
-    "put", group: "Records", summary: "create a record, or change one",
+    "put", group: "Records", summary: "create or change a record",
     discussion: """
-      Creates a record, or changes the one of --uuid: then only the fields that are named change. A reference to \
-      another record is its uuid or its local id. An empty value (notes=) is NULL where the field may be NULL.
+      Creates a record, or changes the given fields of the record of --uuid. A reference to another record is its \
+      uuid or its local id. An empty value (notes=) is NULL if the field permits NULL.
       """,
     arguments: [entityArgument, .any("FIELD=VALUE", "a field and its value")],
     options: [
       .value("uuid", "UUID", "the record to create or change"),
       .value(
         "from", "FILE", "a JSON object or an array of them; - is standard input; all or none", completion: .file),
-      .value("send", "SECONDS", "send it at once, and wait that long for the server; 0 to 3600"),
+      .value("send", "SECONDS", "send now and wait up to SECONDS for the server; 0 to 3600"),
     ],
     choices: [Choice("FIELD=VALUE", "from", required: true), Choice("uuid", "from"), Choice("send", "from")],
     examples: [
-      Example("fieldvault put Project title='14 Elm Street' status=active", "a new project"),
-      Example("fieldvault put Room projectId=0193... title=Attic squareFootage=120.5", "a room of it"),
-      Example("fieldvault put Room --uuid 0193... title=Loft", "another title"),
-      Example("fieldvault put Room --uuid 0193... title=Loft --send 5", "and tell whether the server has it"),
+      Example("fieldvault put Project title='14 Elm Street' status=active", "create a project"),
+      Example("fieldvault put Room projectId=0193... title=Attic squareFootage=120.5", "create a room of the project"),
+      Example("fieldvault put Room --uuid 0193... title=Loft", "change the title"),
+      Example("fieldvault put Room --uuid 0193... title=Loft --send 5", "change the title and send it now"),
     ],
     exitCodes: usual + [.noSpace, .refused])
 
@@ -52,14 +52,14 @@ enum PutCommand: ProgramCommand {
   private static func parseField(_ word: String, _ context: CommandContext) throws -> (name: String, value: FieldInput)
   {
     guard let sign = word.firstIndex(of: "="), sign > word.startIndex else {
-      throw context.arguments.mistake("a field is given as FIELD=VALUE", about: "FIELD=VALUE")
+      throw context.arguments.mistake("a field must be given as FIELD=VALUE", about: "FIELD=VALUE")
     }
     return (String(word[..<sign]), .text(String(word[word.index(after: sign)...])))
   }
 
   private static func parseSeconds(_ text: String, _ context: CommandContext) throws -> Double {
     guard let seconds = Double(text), (0...3600).contains(seconds) else {
-      throw context.arguments.mistake("--send is a number of seconds, 0 to 3600")
+      throw context.arguments.mistake("--send takes a number of seconds from 0 to 3600")
     }
     return seconds
   }
@@ -81,14 +81,14 @@ enum PutCommand: ProgramCommand {
     }
     try show([saved], isArray: false, entity, vault, context)
     switch outcome {
-    case .sent: context.note("The server has it.")
-    case .savedOffline(let why): context.note("Saved on this device; it is sent when that works: \(why).")
+    case .sent: context.note("Saved on the server.")
+    case .savedOffline(let why): context.note("Saved on this device and sent later: \(why).")
     case .refused(let message, _):
-      context.note("Saved on this device, but the server does not take it: \(message)")
-      context.hint("Edit it with 'put --uuid', or 'fieldvault outbox discard' it.")
+      context.note("Saved on this device, but the server refused it: \(message)")
+      context.hint("Edit the record with 'put --uuid', or discard the change with 'fieldvault outbox discard'.")
       context.exitCode = .attention
     case .conflict:
-      context.note("Saved on this device, and in conflict with what the server has: fieldvault conflicts list")
+      context.note("Saved on this device, in conflict with the server's version: fieldvault conflicts list")
       context.exitCode = .attention
     }
   }
@@ -124,7 +124,7 @@ enum PutCommand: ProgramCommand {
 
 enum GetCommand: ProgramCommand {
   static let description = CommandDescription(
-    "get", group: "Records", summary: "one record", arguments: [entityArgument, .required("UUID", "the record")],
+    "get", group: "Records", summary: "show a record", arguments: [entityArgument, .required("UUID", "the record")],
     examples: [Example("fieldvault get Project 0193... --json", "as JSON")], exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {

@@ -5,15 +5,17 @@ import VaultStore
 enum QueryCommand: ProgramCommand {
   static let description = CommandDescription(
     "query", group: "Questions", summary: "run one SQL statement",
-    discussion: "Read-only, unless --write is given. Values belong into --param, not into the text.",
+    discussion: "The statement is read-only unless --write is given. Pass values with --param, not in the SQL text.",
     arguments: [.required("SQL", "the statement")],
     options: [
       .value("param", "NAME=VALUE", "the value of :NAME", repetition: .assignments),
-      .flag("write", "let the statement change the vault"),
+      .flag("write", "allow the statement to change the vault"),
     ],
     examples: [
-      Example("fieldvault query 'SELECT title FROM OfflineRoom WHERE level = :level' --param level=2", ""),
-      Example("fieldvault query 'SELECT * FROM entities' --json", "a readable view, as JSON"),
+      Example(
+        "fieldvault query 'SELECT title FROM OfflineRoom WHERE level = :level' --param level=2",
+        "query with a parameter"),
+      Example("fieldvault query 'SELECT * FROM entities' --json", "query a view and print JSON"),
     ],
     exitCodes: usual + [.refused])
 
@@ -21,14 +23,14 @@ enum QueryCommand: ProgramCommand {
     let sql = try context.arguments.required("SQL")
     let parameters = try context.arguments.values("param").map { try parameter($0, context) }
     let vault = try context.openVault()
-    func answer(_ connection: Connection) throws {
+    func run(_ connection: Connection) throws {
       try show(connection, sql, parameters, vault, context)
       try context.adviseOnCache(connection)
     }
     if context.arguments.flag("write") {
-      try vault.database.write(answer)
+      try vault.database.write(run)
     } else {
-      try vault.database.read(answer)
+      try vault.database.read(run)
     }
   }
 
@@ -45,7 +47,7 @@ enum QueryCommand: ProgramCommand {
   ) throws {
     try connection.withStatement(sql) { statement in
       if !statement.isReadOnly, !context.arguments.flag("write") {
-        throw SQLError(.readOnly, "this statement changes the vault", hint: "add --write when that is meant")
+        throw SQLError(.readOnly, "this statement changes the vault", hint: "add --write to allow changes")
       }
       try bind(parameters, to: statement)
       let format = RowFormat(statement, vault.entities)
@@ -74,18 +76,19 @@ enum QueryCommand: ProgramCommand {
       let candidates = [":\(name)", "@\(name)", "$\(name)"]
       guard let index = candidates.lazy.compactMap({ statement.parameterIndex($0) }).first else {
         throw SQLError(
-          .invalidSQL, "the statement has no parameter :\(name)", hint: "write :\(name) where its value belongs")
+          .invalidSQL, "the statement has no parameter :\(name)", hint: "use :\(name) in the statement")
       }
       try Self.argument(value).bind(to: statement, at: index)
       bound.insert(index)
     }
     for index in 0..<statement.parameterCount where !bound.contains(index + 1) {
       let name = statement.parameterName(at: index + 1) ?? "?"
-      throw SQLError(.invalidSQL, "the parameter \(name) has no value", hint: "give --param NAME=VALUE for each")
+      throw SQLError(
+        .invalidSQL, "the parameter \(name) has no value", hint: "add --param NAME=VALUE for each parameter")
     }
   }
 
-  /// Numbers are bound as numbers, anything else as text.
+  /// Returns numbers as numbers, and other values as text.
   private static func argument(_ text: String) -> SQLArgument {
     if let integer = Int64(text) { return .integer(integer) }
     if let real = Double(text), real.isFinite, !text.lowercased().contains("x") { return .real(real) }

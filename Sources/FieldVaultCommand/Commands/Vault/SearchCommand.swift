@@ -4,14 +4,14 @@ import VaultStore
 
 enum SearchCommand: ProgramCommand {
   static let description = CommandDescription(
-    "search", group: "Questions", summary: "full-text search",
-    discussion: "Finds records in which all the words stand; the last word may be the beginning of one.",
+    "search", group: "Questions", summary: "search the full text of records",
+    discussion: "Finds records that contain all the words. The last word may be a prefix.",
     arguments: [.required("TEXT", "the words")],
     options: [
-      .value("entity", "ENTITY", "only in records of this kind"),
+      .value("entity", "ENTITY", "only records of this entity"),
       .value("limit", "N", short: "n", "at most this many", default: "50"),
     ],
-    examples: [Example("fieldvault search 'wet base'", "finds 'wet baseboard'")],
+    examples: [Example("fieldvault search 'wet base'", "find 'wet baseboard'")],
     exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
@@ -37,7 +37,7 @@ enum SearchCommand: ProgramCommand {
       json.endDocument()
       return try json.drain(to: context.output)
     }
-    if results.isEmpty { return context.hint("nothing found") }
+    if results.isEmpty { return context.hint("No matches.") }
     var table = TextTable(["entity", "uuid", "found"])
     for result in results { table.add([result.entityType, result.uuid.sqlText, result.snippet]) }
     try context.output.write(table.text(for: context.output.terminal))

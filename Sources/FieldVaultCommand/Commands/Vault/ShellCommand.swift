@@ -25,16 +25,16 @@ struct ShellError: Error {
 /// file also loads ``ShellGuard``, so that statements in the shell follow the same rules as elsewhere.
 enum ShellCommand: ProgramCommand {
   static let description = CommandDescription(
-    "shell", group: "Vault", summary: "the sqlcipher shell on the open vault",
+    "shell", group: "Vault", summary: "open the vault in the sqlcipher shell",
     discussion: """
-      Starts the real shell, read and write. The key goes to it through a pipe: it stands in no argument, no \
-      environment, no history and no file. Writes made there pass the same rules and triggers as any other, and \
-      statements that 'query --write' refuses are refused there too, except BEGIN, COMMIT and SAVEPOINT.
+      Starts sqlcipher with read and write access. The key is passed through a pipe and never appears in an argument, \
+      an environment variable, the history or a file. Writes are subject to the same rules and triggers as any other \
+      write. Statements that 'query --write' refuses are refused here too, except BEGIN, COMMIT and SAVEPOINT.
       """,
-    options: [.value("command", "SQL", short: "c", "run this and end", completion: .none)],
+    options: [.value("command", "SQL", short: "c", "run a statement and exit", completion: .none)],
     examples: [
-      Example("fieldvault shell", "look around"),
-      Example("fieldvault shell --command 'SELECT * FROM entities'", "one question"),
+      Example("fieldvault shell", "start the shell"),
+      Example("fieldvault shell --command 'SELECT * FROM entities'", "run one statement"),
     ],
     exitCodes: usual)
 
@@ -94,9 +94,7 @@ enum ShellCommand: ProgramCommand {
     if !hasCommand {
       lines.append(".bail off")
       if isatty(STDIN_FILENO) == 1, !context.isQuiet {
-        lines.append(
-          ".print \"Tables begin with Offline. To list the readable views: SELECT name FROM sqlite_schema WHERE type = 'view';\""
-        )
+        lines.append(".print \"To list the views: SELECT name FROM sqlite_schema WHERE type = 'view';\"")
       }
     }
     return lines.joined(separator: "\n") + "\n"
@@ -111,7 +109,7 @@ enum ShellCommand: ProgramCommand {
     #else
       let made = Glibc.pipe(&ends)
     #endif
-    guard made == 0 else { throw failure("make a pipe", errno) }
+    guard made == 0 else { throw failure("create a pipe", errno) }
     for end in ends { _ = cplatform_fcntl(end, F_SETFD, FD_CLOEXEC) }
     return (ends[0], ends[1])
   }
@@ -121,7 +119,7 @@ enum ShellCommand: ProgramCommand {
     // A pipe holds 64 KiB on Linux and 16 KiB on Apple's systems. A longer text would wait for its reader.
     guard bytes.count <= 16 << 10 else {
       throw ShellError(
-        exitCode: .usage, message: "the command is above 16 KiB", hint: "pipe it to 'fieldvault shell' instead")
+        exitCode: .usage, message: "the command is longer than 16 KiB", hint: "pipe it to 'fieldvault shell' instead")
     }
     let ends = try pipe()
     writeAll(bytes, to: ends.writing)
@@ -165,7 +163,7 @@ enum ShellCommand: ProgramCommand {
     guard result == 0 else {
       if result == ENOENT {
         throw ShellError(
-          exitCode: .failed, message: "there is no 'sqlcipher' on the PATH",
+          exitCode: .failed, message: "'sqlcipher' is not on the PATH",
           hint: "install it (Debian: apt install sqlcipher)")
       }
       throw failure("start sqlcipher", result)

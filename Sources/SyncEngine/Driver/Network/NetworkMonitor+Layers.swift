@@ -37,7 +37,7 @@ extension NetworkMonitor {
     }
   }
 
-  /// The second layer: probes the server and returns the state. Concurrent callers share one request. Returns
+  /// Probes the server, which is the second layer, and returns the state. Concurrent callers share one request. Returns
   /// `offline` at once without an interface.
   @discardableResult
   public func probe() async -> NetworkState {
@@ -53,20 +53,20 @@ extension NetworkMonitor {
   }
 
   private func askOnce() async -> NetworkState {
-    let answer = await ask()
+    let responseClass = await ask()
     change { $0.probe = nil }
-    report(answer)
+    report(responseClass)
     return state
   }
 
-  static func answer(of remote: any Remote) async -> ResponseClass {
+  static func responseClass(of remote: any Remote) async -> ResponseClass {
     do throws(RemoteFailure) {
       _ = try await remote.health()
       return .ok
     } catch {
       // The health endpoint has one valid response. Any other response comes from another service, or from a server
       // that cannot be used.
-      return error.answer == .cancelled ? .cancelled : .unreachable
+      return error.responseClass == .cancelled ? .cancelled : .unreachable
     }
   }
 }

@@ -2,7 +2,7 @@ import FileTransfers
 import CipherSQL
 import HTTPClient
 
-/// The state of the way to the server, in two layers: whether there is an interface (``InterfaceMonitor``), and
+/// The state of the connection to the server, in two layers: whether an interface exists (``InterfaceMonitor``), and
 /// whether the server responds, which requests and probes report.
 ///
 /// Nothing is polled. The state changes when the system reports a change of the interfaces, when a request has a
@@ -22,7 +22,7 @@ public final class NetworkMonitor: TransferNetwork {
   let locked: Locked<State>
   let interfaces: (any InterfaceMonitor)?
   let ask: @Sendable () async -> ResponseClass
-  /// A server on this machine needs no interface, and a fixed state has none.
+  /// `nil` for a server on this machine, which needs no interface, and for a fixed state.
   let needsInterface: Bool
   let isFixed: Bool
 
@@ -38,7 +38,7 @@ public final class NetworkMonitor: TransferNetwork {
     self.interfaces = interfaces
     needsInterface = address?.isLoopback != true
     isFixed = false
-    ask = { await Self.answer(of: remote) }
+    ask = { await Self.responseClass(of: remote) }
     locked = Locked(State(network: .limited, interfaces: InterfaceStatus(hasInterface: true, isUnmetered: true)))
     watchInterfaces(interfaces)
   }
@@ -59,15 +59,16 @@ public final class NetworkMonitor: TransferNetwork {
     locked.withLock { $0.listeners.values.forEach { $0.finish() } }
   }
 
-  /// The state now.
+  /// The current state.
   public var state: NetworkState { locked.withLock { $0.isForcedOffline ? .offline : $0.network } }
 
   package var isOffline: Bool { state == .offline }
 
-  /// Whether data costs nothing extra, as far as the system knows. A server on this machine costs nothing.
+  /// Whether the network is unmetered, as far as the system knows. Always `true` for a server on this machine.
   public var isUnmetered: Bool { locked.withLock { !needsInterface && !isFixed || $0.interfaces.isUnmetered } }
 
-  /// Why the system does not tell about interfaces; nil when it does. The state then follows from requests alone.
+  /// The reason why the system does not report interfaces; `nil` if it does. With a reason, the state follows from
+  /// requests alone.
   public var interfaceFailure: InterfaceFailure? { locked.withLock { $0.interfaceFailure } }
 
   /// While `true`, the state is `offline` and no request is made, independent of the network.
@@ -94,15 +95,15 @@ public final class NetworkMonitor: TransferNetwork {
   }
 
   /// Reports the result of a request, so that no probe is needed.
-  public func report(_ answer: ResponseClass) {
-    switch answer {
+  public func report(_ responseClass: ResponseClass) {
+    switch responseClass {
     case .cancelled: return
     case .unreachable: change { $0.network = $0.interfaces.hasInterface || !needsInterface ? .limited : .offline }
     default: change { $0.network = .online }
     }
   }
 
-  /// Changes something under the lock, and tells the listeners when the state is another afterwards.
+  /// Performs a change under the lock, and notifies the listeners if the state changed.
   func change(_ body: (inout State) -> Void) {
     locked.withLock { state in
       let before = (state.isForcedOffline ? NetworkState.offline : state.network, state.interfaces.isUnmetered)

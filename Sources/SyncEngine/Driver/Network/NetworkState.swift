@@ -1,10 +1,10 @@
-/// The state of the way to the server.
+/// The state of the connection to the server.
 public enum NetworkState: String, CaseIterable, Sendable {
-  /// There is a network interface, and the server responds.
+  /// A network interface is available, and the server responds.
   case online
-  /// There is no network interface.
+  /// No network interface is available.
   case offline
-  /// There is a network interface, but the server does not respond, or another service does: a captive portal, a
-  /// network without internet, a stopped server. Sync treats it as offline.
+  /// A network interface is available, but the server does not respond, or another service does. Examples are a captive
+  /// portal, a network without internet access, and a stopped server. Sync treats it as offline.
   case limited
 }

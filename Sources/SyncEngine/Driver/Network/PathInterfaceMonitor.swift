@@ -5,7 +5,7 @@ import Platform
   import Dispatch
   import Network
 
-  /// The interfaces of Apple's systems, as NWPathMonitor tells them.
+  /// The interfaces of Apple's systems, as reported by NWPathMonitor.
   final class PathInterfaceMonitor: InterfaceMonitor {
     private struct State {
       var last: InterfaceStatus?

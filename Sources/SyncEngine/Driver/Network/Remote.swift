@@ -1,6 +1,6 @@
 import FileTransfers
-import SyncModel
 import HTTPClient
+import SyncModel
 
 /// The peer of the engine: a FieldVault server, or an existing API through a route file.
 ///
@@ -10,7 +10,7 @@ public protocol Remote: Sendable {
   /// The bytes sent and received so far.
   var traffic: TransferCounts { get }
 
-  /// The files of the server; `nil` if it stores none.
+  /// The files of the server; `nil` if it stores no files.
   var files: (any FileRemote)? { get }
 
   /// The operations that the remote supports.
@@ -19,7 +19,7 @@ public protocol Remote: Sendable {
   /// Checks that the server responds, and returns its time. Needs no token.
   func health() async throws(RemoteFailure) -> ServerHealth
 
-  /// To whom the token belongs, and which schemas the server has.
+  /// Returns the user and the account of the token, and the schemas of the server.
   func account() async throws(RemoteFailure) -> AccountInfo
 
   /// Asks whether the token is accepted.
@@ -37,7 +37,7 @@ public protocol Remote: Sendable {
   ///     all records.
   func changes(cursor: String?, limit: Int, projects: [String]) async throws(RemoteFailure) -> ChangesPage
 
-  /// Waits until there is a change after a cursor, at most `seconds` (1 to 55). True when there is one.
+  /// Waits for a change after a cursor, at most `seconds` (1 to 55). Returns whether a change exists.
   func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool
 
   /// Returns one digest for each entity; `projects` as in `changes`.
@@ -51,36 +51,36 @@ public protocol Remote: Sendable {
     entityType: String, bucket: String, projects: [String]
   ) async throws(RemoteFailure) -> RecordDigests
 
-  /// Single records, at most ``RecordsRequest/greatestCount``, deleted ones too.
+  /// Returns single records, at most ``RecordsRequest/greatestCount``, including deleted ones.
   ///
-  /// - Parameter epoch: the epoch of the device's versions; with another epoch than its own the server tells the versions
-  ///   that both have in common.
+  /// - Parameter epoch: the epoch of the device's versions; for another epoch than its own, the server returns the
+  ///   versions that both have in common.
   func records(entityType: String, uuids: [String], epoch: String?) async throws(RemoteFailure) -> RecordsResponse
 }
 
 extension Remote {
-  /// No lists.
+  /// No files, by default.
   public var files: (any FileRemote)? { nil }
 
-  /// Asks to whom the token belongs.
+  /// Checks the token by requesting its account.
   public func checkToken() async throws(RemoteFailure) { _ = try await account() }
 
-  /// All that a FieldVault server can.
+  /// The capabilities of a FieldVault server.
   public var capabilities: RemoteCapabilities { RemoteCapabilities() }
 }
 
 /// The operations that a remote supports. A FieldVault server supports all of them.
 public struct RemoteCapabilities: Equatable, Sendable {
-  /// The most operations of one request, 1 to ``PushRequest/greatestCount``.
+  /// The maximum number of operations in a request, 1 to ``PushRequest/greatestCount``.
   public var batch: Int
-  /// Whether it tells digests of its records, so that everything can be compared.
+  /// Whether it returns digests of its records, so that all records can be compared.
   public var compares: Bool
   /// Whether it supports long polls for changes.
   public var watches: Bool
   /// Whether a pull from the beginning returns the current records only. In this case a user's request for the newest
   /// data pulls from the beginning.
   public var isCurrent: Bool
-  /// Whether restoring a record restores its dependents there.
+  /// Whether restoring a record also restores its dependents on the server.
   public var restores: Bool
   /// Whether it recognises a repeated operation, returns the same response and executes it once.
   public var knowsOperations: Bool
@@ -92,5 +92,194 @@ public struct RemoteCapabilities: Equatable, Sendable {
   ) {
     (self.batch, self.compares, self.watches) = (batch, compares, watches)
     (self.isCurrent, self.restores, self.knowsOperations) = (isCurrent, restores, knowsOperations)
+  }
+}
+
+/// A remote that reports the results of its requests to the network monitor, and that fails at once without a network
+/// instead of waiting for a timeout.
+public struct MonitoredRemote: Remote {
+  private let remote: any Remote
+  private let monitor: NetworkMonitor
+
+  /// Creates a monitored remote.
+  public init(_ remote: any Remote, monitor: NetworkMonitor) {
+    self.remote = remote
+    self.monitor = monitor
+  }
+
+  /// The bytes sent and received so far.
+  public var traffic: TransferCounts { remote.traffic }
+
+  /// The files of the remote. The worker reports their results to the monitor.
+  public var files: (any FileRemote)? { remote.files }
+
+  /// The capabilities of the remote.
+  public var capabilities: RemoteCapabilities { remote.capabilities }
+
+  /// - Parameter isProof: whether a response proves that the server works again.
+  private func watched<Response: Sendable>(
+    isProof: Bool = true, _ ask: (any Remote) async throws(RemoteFailure) -> Response
+  ) async throws(RemoteFailure) -> Response {
+    guard monitor.state != .offline else { throw .offline }
+    do throws(RemoteFailure) {
+      let response = try await ask(remote)
+      if isProof { monitor.report(.ok) }
+      return response
+    } catch {
+      // A server that reports why it refuses has responded.
+      monitor.report(error.problem == nil ? error.responseClass : .ok)
+      throw error
+    }
+  }
+
+  /// Requests the state of the server.
+  public func health() async throws(RemoteFailure) -> ServerHealth {
+    try await watched { remote async throws(RemoteFailure) in try await remote.health() }
+  }
+
+  /// Checks the token at the server.
+  public func checkToken() async throws(RemoteFailure) {
+    try await watched { remote async throws(RemoteFailure) in try await remote.checkToken() }
+  }
+
+  /// Requests the account of the token.
+  public func account() async throws(RemoteFailure) -> AccountInfo {
+    try await watched { remote async throws(RemoteFailure) in try await remote.account() }
+  }
+
+  /// Sends a batch of operations.
+  public func push(_ request: PushRequest) async throws(RemoteFailure) -> PushResponse {
+    try await watched { remote async throws(RemoteFailure) in try await remote.push(request) }
+  }
+
+  /// Requests a page of changes.
+  public func changes(
+    cursor: String?, limit: Int, projects: [String]
+  ) async throws(RemoteFailure) -> ChangesPage {
+    try await watched { remote async throws(RemoteFailure) in
+      try await remote.changes(cursor: cursor, limit: limit, projects: projects)
+    }
+  }
+
+  /// Waits for changes. A successful long poll does not prove that the server accepts writes, so it does not reset the
+  /// backoff.
+  public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
+    try await watched(isProof: false) { remote async throws(RemoteFailure) in
+      try await remote.watch(cursor: cursor, seconds: seconds)
+    }
+  }
+
+  /// Requests digests.
+  public func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {
+    try await watched { remote async throws(RemoteFailure) in try await remote.digests(projects: projects) }
+  }
+
+  /// Requests digests.
+  public func digests(entityType: String, projects: [String]) async throws(RemoteFailure) -> BucketDigests {
+    try await watched { remote async throws(RemoteFailure) in
+      try await remote.digests(entityType: entityType, projects: projects)
+    }
+  }
+
+  /// Requests digests.
+  public func digests(
+    entityType: String, bucket: String, projects: [String]
+  ) async throws(RemoteFailure) -> RecordDigests {
+    try await watched { remote async throws(RemoteFailure) in
+      try await remote.digests(entityType: entityType, bucket: bucket, projects: projects)
+    }
+  }
+
+  /// Requests single records.
+  public func records(
+    entityType: String, uuids: [String], epoch: String?
+  ) async throws(RemoteFailure) -> RecordsResponse {
+    try await watched { remote async throws(RemoteFailure) in
+      try await remote.records(entityType: entityType, uuids: uuids, epoch: epoch)
+    }
+  }
+}
+
+/// A FieldVault server over HTTP, as specified in `WireFormat.md`.
+public struct FieldVaultRemote: Remote {
+  private let transport: HTTPTransport
+  private let ownFiles: FieldVaultFiles
+
+  /// Creates a remote for the server of a transport.
+  public init(transport: HTTPTransport) {
+    self.transport = transport
+    ownFiles = FieldVaultFiles(transport: transport)
+  }
+
+  /// The bytes sent and received so far, counting complete responses.
+  public var traffic: TransferCounts { transport.traffic }
+
+  /// The files of the server.
+  public var files: (any FileRemote)? { ownFiles }
+
+  /// Requests `GET /v1/health`. A response of another service does not count.
+  public func health() async throws(RemoteFailure) -> ServerHealth {
+    let health: ServerHealth = try await transport.ask(HTTPRequest("/v1/health", isAuthorized: false))
+    guard health.service == ServerHealth.serviceName else {
+      throw RemoteFailure(.notTheServer(detail: "it is another service"))
+    }
+    return health
+  }
+
+  /// Requests `GET /v1/account`.
+  public func account() async throws(RemoteFailure) -> AccountInfo {
+    try await transport.ask(HTTPRequest("/v1/account"))
+  }
+
+  /// Sends `POST /v1/push`. The response has one result for each operation, in the same order.
+  public func push(_ request: PushRequest) async throws(RemoteFailure) -> PushResponse {
+    try await transport.ask(HTTPRequest("/v1/push", body: request.jsonBytes))
+  }
+
+  /// Requests `GET /v1/changes`.
+  public func changes(
+    cursor: String?, limit: Int, projects: [String]
+  ) async throws(RemoteFailure) -> ChangesPage {
+    let query = (cursor.map { [("cursor", $0)] } ?? []) + [("limit", String(limit))] + Self.query(projects)
+    return try await transport.ask(HTTPRequest("/v1/changes", query: query))
+  }
+
+  /// Requests `GET /v1/watch`.
+  public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
+    let response: WatchResponse = try await transport.ask(
+      HTTPRequest(
+        "/v1/watch", query: [("cursor", cursor), ("timeout", String(seconds))], timeoutSeconds: Double(seconds)))
+    return response.changed
+  }
+
+  /// Requests `GET /v1/digests`.
+  public func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {
+    try await transport.ask(HTTPRequest("/v1/digests", query: Self.query(projects)))
+  }
+
+  /// Requests `GET /v1/digests/ENTITY`.
+  public func digests(entityType: String, projects: [String]) async throws(RemoteFailure) -> BucketDigests {
+    try await transport.ask(
+      HTTPRequest("/v1/digests/\(ServerAddress.encoded(entityType))", query: Self.query(projects)))
+  }
+
+  /// Requests `GET /v1/digests/ENTITY/BUCKET`.
+  public func digests(
+    entityType: String, bucket: String, projects: [String]
+  ) async throws(RemoteFailure) -> RecordDigests {
+    let path = "/v1/digests/\(ServerAddress.encoded(entityType))/\(ServerAddress.encoded(bucket))"
+    return try await transport.ask(HTTPRequest(path, query: Self.query(projects)))
+  }
+
+  /// Sends `POST /v1/records`.
+  public func records(
+    entityType: String, uuids: [String], epoch: String?
+  ) async throws(RemoteFailure) -> RecordsResponse {
+    let request = RecordsRequest(entityType: entityType, uuids: uuids, epoch: epoch)
+    return try await transport.ask(HTTPRequest("/v1/records", body: request.jsonBytes))
+  }
+
+  private static func query(_ projects: [String]) -> [(name: String, value: String)] {
+    projects.isEmpty ? [] : [("projects", projects.joined(separator: ","))]
   }
 }

@@ -1,0 +1,127 @@
+/// The response to `GET /v1/digests`: one digest for each entity.
+public struct EntityDigests: Equatable, Sendable {
+  /// The server's clock, in milliseconds since 1970-01-01 UTC.
+  public var serverTime: Int64
+  /// The epoch of the digests and of the cursor.
+  public var epoch: String
+  /// The cursor before all changes that are committed after these digests.
+  public var cursor: String
+  /// The digests by entity. Entities without records may be absent.
+  public var entities: [String: DigestSummary]
+  /// The projects that are no longer in the user's scope; see ``ChangesPage/removedProjects``.
+  public var removedProjects: [String]
+  /// The columns that digests may omit, by entity. Entities without such columns are absent.
+  public var columns: [String: DigestColumns]
+
+  /// Creates digests; `serverTime` is in milliseconds since 1970-01-01 UTC.
+  public init(
+    serverTime: Int64, epoch: String, cursor: String, entities: [String: DigestSummary], removedProjects: [String] = [],
+    columns: [String: DigestColumns] = [:]
+  ) {
+    self.serverTime = serverTime
+    self.epoch = epoch
+    self.removedProjects = removedProjects
+    self.cursor = cursor
+    self.entities = entities
+    self.columns = columns
+  }
+}
+
+extension EntityDigests: WireMessage {
+  /// Reads the digests.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    self.init(
+      serverTime: try reader.time("serverTime"), epoch: try reader.text("epoch"), cursor: try reader.text("cursor"),
+      entities: try reader.summaries("entities"),
+      removedProjects: try reader.optional("removedProjects", reader.names) ?? [],
+      columns: try reader.columns("columns"))
+  }
+
+  /// The digests in the wire format.
+  public var wire: SyncValue {
+    .object(
+      SyncObject(present: [
+        "cursor": .text(cursor), "entities": .summaries(entities), "epoch": .text(epoch),
+        "removedProjects": removedProjects.isEmpty ? nil : .names(Set(removedProjects)),
+        "serverTime": .time(serverTime),
+        "columns": columns.isEmpty ? nil : .object(SyncObject(columns.map { ($0.key, $0.value.wire) })),
+      ]))
+  }
+}
+
+/// The response to `GET /v1/digests/ENTITY`: one digest for each bucket of an entity.
+public struct BucketDigests: Equatable, Sendable {
+  /// The epoch of the digests.
+  public var epoch: String
+  /// The digests by bucket, the last two hexadecimal digits of the UUID. Empty buckets may be absent.
+  public var buckets: [String: DigestSummary]
+
+  /// Creates digests by bucket.
+  public init(epoch: String, buckets: [String: DigestSummary]) { (self.epoch, self.buckets) = (epoch, buckets) }
+}
+
+extension BucketDigests: WireMessage {
+  /// Reads the digests.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    self.init(epoch: try reader.text("epoch"), buckets: try reader.summaries("buckets"))
+  }
+
+  /// The digests in the wire format.
+  public var wire: SyncValue { ["buckets": .summaries(buckets), "epoch": .text(epoch)] }
+}
+
+/// One record of a bucket.
+public struct RecordDigest: Equatable, Sendable {
+  /// The lowercase UUID of the record.
+  public var entityUuid: String
+  /// The version on the server.
+  public var version: Int64
+  /// The digest, 64 hexadecimal digits.
+  public var digest: String
+
+  /// Creates the digest of a record.
+  public init(entityUuid: String, version: Int64, digest: String) {
+    self.entityUuid = entityUuid
+    self.version = version
+    self.digest = digest
+  }
+}
+
+extension RecordDigest: WireMessage {
+  /// Reads the digest.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    self.init(
+      entityUuid: try reader.text("entityUuid"), version: try reader.natural("version"),
+      digest: try reader.text("digest"))
+  }
+
+  /// The digest in the wire format.
+  public var wire: SyncValue {
+    ["digest": .text(digest), "entityUuid": .text(entityUuid), "version": .integer(version)]
+  }
+}
+
+/// The response to `GET /v1/digests/ENTITY/BUCKET`: one digest for each record of a bucket.
+public struct RecordDigests: Equatable, Sendable {
+  /// The epoch of the digests and versions.
+  public var epoch: String
+  /// The records, without deleted ones.
+  public var records: [RecordDigest]
+
+  /// Creates the digests of a bucket.
+  public init(epoch: String, records: [RecordDigest]) { (self.epoch, self.records) = (epoch, records) }
+}
+
+extension RecordDigests: WireMessage {
+  /// Reads the digests.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    self.init(epoch: try reader.text("epoch"), records: try reader.messages("records"))
+  }
+
+  /// The digests in the wire format.
+  public var wire: SyncValue { ["epoch": .text(epoch), "records": .array(records.map(\.wire))] }
+}
