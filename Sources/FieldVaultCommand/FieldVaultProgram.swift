@@ -1,30 +1,30 @@
 import CommandLineKit
 
-/// The whole command line, from which parsing, help and completions come.
+/// The description of the command line, used by parsing, help and completions.
 enum FieldVaultProgram {
-  static let version = "0.2.0"
+  static let version = "0.3.0"
 
   static let program = Program(
     name: "fieldvault", version: version,
-    summary: "keeps field records encrypted on this machine, with or without a network",
+    summary: "stores field records encrypted on this machine and syncs them with a server",
     options: [
       .value(
-        "vault", "PATH", "the vault's folder; FIELDVAULT_VAULT says it for every command", completion: .folder),
+        "vault", "PATH", "the folder of the vault (default: FIELDVAULT_VAULT)", completion: .folder),
       .value(
         "passphrase-file", "FILE", "unlock with the first line of FILE; - is standard input", completion: .file),
       .value("key-file", "FILE", "unlock with a key file", completion: .file),
       .value("recovery-file", "FILE", "unlock with the recovery code in FILE", completion: .file),
-      .flag("system", "unlock with the secret that the operating system keeps for the vault"),
-      .flag("json", "one JSON document on standard output"),
-      .flag("quiet", short: "q", "no progress, no hints"),
-      .flag("no-color", "no colours"),
+      .flag("system", "unlock with the secret stored by the operating system"),
+      .flag("json", "print one JSON document on standard output"),
+      .flag("quiet", short: "q", "print no progress and no hints"),
+      .flag("no-color", "disable colours"),
     ],
     choices: [Choice("passphrase-file", "key-file", "recovery-file", "system")],
     commands: entries.map(\.description),
     examples: [
-      Example("fieldvault init --schema restoration --vault job.vault", "make a vault; asks for a passphrase"),
-      Example("fieldvault put Project title='14 Elm Street' --vault job.vault", "record something"),
-      Example("fieldvault list Project --vault job.vault", "look at it"),
+      Example("fieldvault init --schema restoration --vault job.vault", "create a vault; prompts for a passphrase"),
+      Example("fieldvault put Project title='14 Elm Street' --vault job.vault", "create a record"),
+      Example("fieldvault list Project --vault job.vault", "list the records"),
     ])
 
   /// All commands, in the order of the help.
@@ -73,34 +73,35 @@ enum FieldVaultProgram {
   ]
 
   private static let migrateGroup = CommandDescription(
-    "migrate", group: "Vault", summary: "the versions of the vault's tables",
+    "migrate", group: "Vault", summary: "show, apply and verify schema versions",
     exitCodes: usualExitCodes)
 
   private static let keyGroup = CommandDescription(
-    "key", group: "Keys", summary: "the ways to unlock the vault, and the key of its database",
+    "key", group: "Keys", summary: "manage the slots that unlock the vault, and its database key",
     discussion: """
-      Each slot opens the same vault: a passphrase, a key file, a recovery code or a secret that the \
-      operating system keeps. Changing a slot is done at once and leaves the database as it is. 'rotate' writes the database anew under a new key.
+      Each slot opens the same vault with a passphrase, a key file, a recovery code or a secret that the operating \
+      system stores. Changing a slot takes effect immediately and does not change the database. 'rotate' re-encrypts \
+      the database with a new key.
       """,
     exitCodes: usualExitCodes)
 
   private static let attachGroup = CommandDescription(
     "attach", aliases: ["attachments"], group: "Records",
-    summary: "photos and files, each encrypted under a key of its own",
+    summary: "manage photos and files, each encrypted with its own key",
     exitCodes: usualExitCodes)
 
   private static let remoteGroup = CommandDescription(
-    "remote", group: "Sync", summary: "the server", exitCodes: usualExitCodes)
+    "remote", group: "Sync", summary: "manage the connection to the server", exitCodes: usualExitCodes)
 
   private static let configGroup = CommandDescription(
-    "config", group: "Sync", summary: "the settings of the vault", exitCodes: usualExitCodes)
+    "config", group: "Sync", summary: "show and change settings", exitCodes: usualExitCodes)
 
   private static let outboxGroup = CommandDescription(
-    "outbox", aliases: ["queue"], group: "Sync", summary: "operations that wait for the server",
+    "outbox", aliases: ["queue"], group: "Sync", summary: "manage operations that the server has not acknowledged",
     exitCodes: usualExitCodes)
 
   private static let conflictsGroup = CommandDescription(
-    "conflicts", aliases: ["conflict"], group: "Sync", summary: "conflicts that need a decision",
+    "conflicts", aliases: ["conflict"], group: "Sync", summary: "list and resolve conflicts",
     exitCodes: usualExitCodes)
 
   /// The commands by their words, such as `outbox list`.

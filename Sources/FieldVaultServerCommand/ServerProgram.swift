@@ -3,21 +3,21 @@ import SyncModel
 
 /// The whole command line, from which parsing, help and completions come.
 enum ServerProgram {
-  static let version = "0.2.0"
+  static let version = "0.3.0"
 
   static let program = Program(
     name: "fieldvault-server", version: version,
-    summary: "the server that field devices sync with",
+    summary: "sync server for field devices",
     options: [
-      .flag("json", "one JSON document on standard output"),
-      .flag("quiet", short: "q", "no line for each request, no hints"),
-      .flag("no-color", "no colours"),
+      .flag("json", "print one JSON document on standard output"),
+      .flag("quiet", short: "q", "print no requests and no hints"),
+      .flag("no-color", "disable colours"),
     ],
     commands: [
       serve, user, token, backup, restore, verify, epoch, .completions(group: "Other"), .version(group: "Other"),
     ],
     examples: [
-      Example("fieldvault-server user add ada --account water --data /srv/fieldvault", "prints ada's token, once"),
+      Example("fieldvault-server user add ada --account water --data /srv/fieldvault", "add ada and print the token"),
       Example("fieldvault-server serve --data /srv/fieldvault --schema restoration", "serve on 127.0.0.1:8787"),
     ],
     exitCodes: codes + [.busy, .refused])
@@ -27,149 +27,152 @@ enum ServerProgram {
   ]
 
   private static let dataOption = OptionDescription.value(
-    "data", "DIR", "the folder of the server's data", required: true, completion: .folder)
+    "data", "DIR", "the data folder of the server", required: true, completion: .folder)
   private static let keyOption = OptionDescription.value(
-    "key-file", "FILE", "the secret of the data; server.key in the folder when it is not given", completion: .file)
+    "key-file", "FILE", "the key of the data (default: server.key in the data folder)", completion: .file)
 
   private static let serve = CommandDescription(
-    "serve", group: "Server", summary: "answer devices until stopped",
+    "serve", group: "Server", summary: "serve devices until stopped",
     discussion: """
-      The folder remembers its schemas; when none is named the first time, all that ship are served. SIGTERM and SIGINT finish what is in flight and \
-      end with 0; a second signal ends at once.
+      The data folder stores its schemas; if none is given the first time, all shipped schemas are served. SIGTERM and \
+      SIGINT finish requests in flight and exit with 0; a second signal exits immediately.
       """,
     options: [
       dataOption, keyOption,
-      .value("listen", "HOST:PORT", "where to listen; port 0 lets the system choose", default: "127.0.0.1:8787"),
+      .value("listen", "HOST:PORT", "the address to listen on; port 0 selects a free port", default: "127.0.0.1:8787"),
       .value(
         "schema", "NAME_OR_FOLDER", "restoration, range, receipts, or a folder of SQL files", repetition: .list,
         completion: .folder),
-      .value("tls-cert", "FILE", "the certificate, PEM; with it the server speaks TLS", completion: .file),
-      .value("tls-key", "FILE", "the private key of the certificate, PEM", completion: .file),
+      .value("tls-cert", "FILE", "the certificate in PEM format; enables TLS", completion: .file),
+      .value("tls-key", "FILE", "the private key of the certificate in PEM format", completion: .file),
       .value(
-        "public-url", "URL", "where clients see the server, for the addresses of uploads; without it they are paths"),
-      .value("retention-days", "N", "how long answers and deletions are kept", default: "90"),
-      .value("max-body", "BYTES", "the largest body of a request", default: "8388608"),
+        "public-url", "URL", "the public URL of the server for upload addresses (default: relative paths)"),
+      .value("retention-days", "N", "how long responses and deletions are kept", default: "90"),
+      .value("max-body", "BYTES", "the maximum size of a request body", default: "8388608"),
       .value(
-        "rate", "N", "requests each second that one user may make for long; five times as many about files",
+        "rate", "N", "sustained requests per second of one user; five times as many for files",
         default: "200"),
-      .value("max-file", "BYTES", "the largest file", default: "10737418240"),
-      .value("quota", "BYTES", "what the files of one user may take", default: "107374182400"),
-      .value("upload-days", "N", "how long an upload that stands still is kept", default: "7"),
+      .value("max-file", "BYTES", "the maximum size of a file", default: "10737418240"),
+      .value("quota", "BYTES", "the storage for the files of one user", default: "107374182400"),
+      .value("upload-days", "N", "how long an inactive upload is kept", default: "7"),
       .value(
-        "s3-endpoint", "URL", "an object store (S3); with it files go there, at addresses that the server signs"),
+        "s3-endpoint", "URL", "an object store (S3) for files, accessed at addresses that the server signs"),
       .value("s3-bucket", "NAME", "the bucket in the object store"),
       .value(
-        "s3-credentials", "FILE", "two lines, the access key id and the secret access key; mode 0600",
+        "s3-credentials", "FILE", "a file of mode 0600 with two lines: the access key id and the secret access key",
         completion: .file),
       .value("s3-region", "R", "the region of the bucket (default: us-east-1)"),
-      .value("s3-address-seconds", "N", "how long an address is good (default: 600)"),
+      .value("s3-address-seconds", "N", "how long a signed address is valid (default: 600)"),
       .value(
-        "s3-type", "TYPE", "a type of files that may be sent to the object store, such as image/jpeg or image/*",
+        "s3-type", "TYPE", "a media type permitted in the object store, such as image/jpeg or image/*",
         repetition: .list),
     ],
     examples: [
       Example("fieldvault-server serve --data data --schema restoration", "listen on 127.0.0.1:8787"),
       Example(
         "fieldvault-server serve --data data --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem",
-        "listen to everybody, encrypted"),
+        "listen on all interfaces with TLS"),
       Example(
         "fieldvault-server serve --data data --s3-endpoint https://s3.eu-central-1.amazonaws.com --s3-bucket photos "
-          + "--s3-region eu-central-1 --s3-credentials s3.key", "keep files in an object store"),
+          + "--s3-region eu-central-1 --s3-credentials s3.key", "store files in an object store"),
     ],
     exitCodes: codes + [.busy, .refused])
 
   private static let user = CommandDescription(
-    "user", group: "Users", summary: "who may sync",
+    "user", group: "Users", summary: "manage users",
     subcommands: [
       CommandDescription(
         "add", summary: "add a user and print the token, once",
         discussion: """
-          The token is kept nowhere: who loses it is revoked and added again. A running server lets the user in at once.
+          The token is not stored and cannot be shown again. To replace a lost token, revoke it and add another. A \
+          running server accepts the new user immediately.
           """,
-        arguments: [.required("NAME", "the name, unique on the server")],
+        arguments: [.required("NAME", "a name, unique on the server")],
         options: [
           dataOption, keyOption,
-          .value("account", "A", "the account whose records the user sees; made when it is new (default: default)"),
+          .value("account", "A", "the account of the user; created if it is new (default: default)"),
           roleOption, expiryOption,
         ],
         examples: [Example("fieldvault-server user add ada --account water --data data > token", "")],
         exitCodes: codes + [.refused]),
       CommandDescription(
-        "list", aliases: ["ls"], summary: "all users", options: [dataOption, keyOption],
+        "list", aliases: ["ls"], summary: "list all users", options: [dataOption, keyOption],
         examples: [Example("fieldvault-server user list --data data --json", "as JSON")], exitCodes: codes),
       CommandDescription(
-        "revoke", summary: "end all tokens of a user, at once",
+        "revoke", summary: "revoke all tokens of a user, effective immediately",
         arguments: [.required("NAME", "the name")], options: [dataOption, keyOption],
         examples: [Example("fieldvault-server user revoke ada --data data", "")], exitCodes: codes),
     ])
 
   private static let roleOption = OptionDescription.value(
-    "role", "R", "what the holder is: a device, a service beside the server, or an admin of the account",
+    "role", "R", "the role: a device, a service that fills fields, or an admin of the account",
     default: TokenRole.device.rawValue, allowed: TokenRole.allCases.map(\.rawValue))
   private static let expiryOption = OptionDescription.value(
-    "expires", "DATE", "when the token ends: a date, which means its beginning in UTC, or a time in UTC")
+    "expires", "DATE", "when the token expires: the start of a date in UTC, or a time in UTC")
 
   private static let token = CommandDescription(
-    "token", group: "Server", summary: "the tokens of users", exitCodes: codes,
+    "token", group: "Server", summary: "manage tokens", exitCodes: codes,
     subcommands: [
       CommandDescription(
-        "add", summary: "one more token for a user; the token is printed once",
+        "add", summary: "add a token for a user and print it, once",
         discussion: """
-          A token for each device and each program keeps the others valid when one is lost. The role of a service is for \
-          programs that fill fields owned by the server; they never change a field that a user has corrected.
+          Use a separate token for each device and program, so that a lost token can be revoked alone. The role \
+          'service' is for programs that fill fields owned by the server; they never change a field that a user has \
+          corrected.
           """,
         arguments: [.required("USER", "the user")],
         options: [
           dataOption, keyOption, roleOption, expiryOption,
-          .value("label", "TEXT", "which device or program gets it"),
+          .value("label", "TEXT", "the device or program that uses the token"),
         ],
         examples: [
           Example("fieldvault-server token add ada --label tablet --data data", ""),
           Example("fieldvault-server token add reader --role service --expires 2027-06-01 --data data", ""),
         ], exitCodes: codes),
       CommandDescription(
-        "list", aliases: ["ls"], summary: "the tokens of a user, or all",
+        "list", aliases: ["ls"], summary: "list the tokens of a user, or all",
         arguments: [.optional("USER", "the user")], options: [dataOption, keyOption],
         examples: [Example("fieldvault-server token list ada --data data --json", "as JSON")], exitCodes: codes),
       CommandDescription(
-        "revoke", summary: "end one token, at once",
-        arguments: [.required("ID", "its number, as 'token list' shows it")], options: [dataOption, keyOption],
+        "revoke", summary: "revoke one token, effective immediately",
+        arguments: [.required("ID", "the id of a token from 'token list'")], options: [dataOption, keyOption],
         examples: [Example("fieldvault-server token revoke 3 --data data", "")], exitCodes: codes),
     ])
 
   private static let backup = CommandDescription(
-    "backup", group: "Data", summary: "a consistent copy of the data, also while a server runs",
+    "backup", group: "Data", summary: "back up the data, even while the server runs",
     discussion: """
-      FILE holds all accounts and their files, and the key of the server unless --key-file names it: keep it as safe as the \
-      folder. It appears when it is complete and replaces nothing. Files in an object store are not in it.
+      The backup contains all accounts and their files, and the key of the server unless --key-file is given. Protect \
+      it like the data folder. FILE appears only when it is complete; an existing file is not replaced. Files in an \
+      object store are not included.
       """,
     arguments: [.required("FILE", "the backup to write")], options: [dataOption, keyOption],
     examples: [Example("fieldvault-server backup 2026-11-23.backup --data data", "")],
     exitCodes: codes + [.busy, .noSpace, .refused])
 
   private static let restore = CommandDescription(
-    "restore", group: "Data", summary: "a new folder from a backup, after checking it",
+    "restore", group: "Data", summary: "restore a backup to a new folder, after verifying it",
     discussion: """
-      The restored data begin a new epoch: devices compare all of their records, and send again what the server had \
+      The restored data starts a new epoch: devices compare all their records and resend changes that the server \
       acknowledged after the backup.
       """,
     arguments: [.required("FILE", "the backup")], options: [dataOption, keyOption],
     examples: [
-      Example("fieldvault-server restore 2026-11-23.backup --data new", "then: fieldvault-server serve --data new")
+      Example("fieldvault-server restore 2026-11-23.backup --data new", "restore to the folder new")
     ],
     exitCodes: codes + [.noSpace, .refused])
 
   private static let verify = CommandDescription(
-    "verify", group: "Data", summary: "check every database and every file of the folder",
+    "verify", group: "Data", summary: "verify every database and file of the data folder",
     options: [dataOption, keyOption],
     examples: [Example("fieldvault-server verify --data data --json", "as JSON")], exitCodes: codes)
 
   private static let epoch = CommandDescription(
-    "epoch", group: "Data", summary: "the history that the data belong to", exitCodes: codes,
+    "epoch", group: "Data", summary: "manage the epoch of the data", exitCodes: codes,
     subcommands: [
       CommandDescription(
-        "new", summary: "start a new epoch, after data were put back by other means than 'restore'",
-        discussion: "Run it before the server starts: devices compare all records and send again what is missing.",
+        "new", summary: "start a new epoch after restoring the data with other tools",
+        discussion: "Run it before the server starts. Devices then compare all records and resend missing changes.",
         options: [dataOption, keyOption], examples: [Example("fieldvault-server epoch new --data data", "")],
         exitCodes: codes + [.busy])
     ])
