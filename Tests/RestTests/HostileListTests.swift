@@ -146,7 +146,7 @@ final class ScriptedAPI: Sendable {
   }
 
   @Test(
-    "Bytes and time of a list are bounded", arguments: [("bytes", "more than 10 bytes"), ("seconds", "took more than 0 s")])
+    "Bytes and time of a list are bounded", arguments: [("bytes", "more than 10 bytes"), ("seconds", "more than 0 s")])
   func moreBounds(limit: String, message: String) async throws {
     let api = try Self.api(next: "?page=2")
     var limits = ListLimits()
