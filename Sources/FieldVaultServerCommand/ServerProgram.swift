@@ -20,8 +20,10 @@ enum ServerProgram {
       Example("fieldvault-server user add ada --account water --data /srv/fieldvault", "add ada and print the token"),
       Example("fieldvault-server serve --data /srv/fieldvault --schema restoration", "serve on 127.0.0.1:8787"),
     ],
-    exitCodes: codes + [.busy, .refused])
+    exitCodes: codes + [busy, refused])
 
+  private static let busy = ExitCode(6, "busy: another server uses the folder")
+  private static let refused = ExitCode(10, "refused: the name exists, or a schema does not fit")
   private static let codes: [ExitCode] = [
     .done, .failed, .usage, .locked, ExitCode(4, "no such folder, user or token"), .damaged, .interrupted,
   ]
@@ -76,7 +78,7 @@ enum ServerProgram {
         "fieldvault-server serve --data data --s3-endpoint https://s3.eu-central-1.amazonaws.com --s3-bucket photos "
           + "--s3-region eu-central-1 --s3-credentials s3.key", "store files in an object store"),
     ],
-    exitCodes: codes + [.busy, .refused])
+    exitCodes: codes + [busy, refused])
 
   private static let user = CommandDescription(
     "user", group: "Users", summary: "manage users",
@@ -94,7 +96,7 @@ enum ServerProgram {
           roleOption, expiryOption,
         ],
         examples: [Example("fieldvault-server user add ada --account water --data data > token", "")],
-        exitCodes: codes + [.refused]),
+        exitCodes: codes + [refused]),
       CommandDescription(
         "list", aliases: ["ls"], summary: "list all users", options: [dataOption, keyOption],
         examples: [Example("fieldvault-server user list --data data --json", "as JSON")], exitCodes: codes),
@@ -148,7 +150,7 @@ enum ServerProgram {
       """,
     arguments: [.required("FILE", "the backup to write")], options: [dataOption, keyOption],
     examples: [Example("fieldvault-server backup 2026-11-23.backup --data data", "")],
-    exitCodes: codes + [.busy, .noSpace, .refused])
+    exitCodes: codes + [busy, .noSpace, refused])
 
   private static let restore = CommandDescription(
     "restore", group: "Data", summary: "restore a backup to a new folder, after verifying it",
@@ -160,7 +162,7 @@ enum ServerProgram {
     examples: [
       Example("fieldvault-server restore 2026-11-23.backup --data new", "restore to the folder new")
     ],
-    exitCodes: codes + [.noSpace, .refused])
+    exitCodes: codes + [.noSpace, refused])
 
   private static let verify = CommandDescription(
     "verify", group: "Data", summary: "verify every database and file of the data folder",
@@ -174,6 +176,6 @@ enum ServerProgram {
         "new", summary: "start a new epoch after restoring the data with other tools",
         discussion: "Run it before the server starts. Devices then compare all records and resend missing changes.",
         options: [dataOption, keyOption], examples: [Example("fieldvault-server epoch new --data data", "")],
-        exitCodes: codes + [.busy])
+        exitCodes: codes + [busy])
     ])
 }

@@ -134,7 +134,7 @@ extension TransferQueue {
     case .storeRefused(let status, let code):
       let reason = code.map { ", \($0)" } ?? ""
       return try await failed(transfer, "the object store refused the file (status \(status)\(reason))")
-    case .noRoom: return try await refused(transfer, "the storage quota of this account is exhausted")
+    case .noRoom: return try await refused(transfer, "the server has no space left for the files of this account")
     case .refused(let status): return try await refused(transfer, "the server refused the file (status \(status))")
     case .serverFailed(let status): return try await failed(transfer, "the server failed (status \(status))")
     case .noProgress: return try await failed(transfer, "the server stored different content than was sent")

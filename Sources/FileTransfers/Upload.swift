@@ -55,7 +55,7 @@ public enum UploadProblem: Error, Equatable, Sendable {
   case tooLarge
   /// The server refuses the file, for example for its type; in the server's words.
   case notTaken(String)
-  /// The storage quota of this account is exhausted.
+  /// The server has no space left for the files of this account.
   case noRoom
   /// One of the two programs is mistaken.
   case refused(status: Int)

@@ -18,7 +18,7 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
   case badAddress(detail: String)
   /// A header of the request has a name that is reserved for the transport, or a value with a line break.
   case badHeader
-  /// The token has invalid characters: white space or control characters.
+  /// The token has white space or characters other than printable ASCII.
   case badToken
 
   /// An HTML page instead of the server's response. It comes from an intermediary, such as a captive portal.
@@ -41,7 +41,7 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
     case .insecure(let detail): "the connection would not be encrypted: \(detail)"
     case .badAddress(let detail): "invalid server address: \(detail)"
     case .badHeader: "a header of the request is not allowed: its name is reserved, or its value has a line break"
-    case .badToken: "invalid token: it contains white space or control characters"
+    case .badToken: "invalid token: it contains white space or characters other than printable ASCII"
     }
   }
 

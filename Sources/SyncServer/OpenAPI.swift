@@ -52,7 +52,7 @@ struct OpenAPI {
           "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}},
         "Failure": \(problem("The server failed")),
         "NotNow": \(problem(
-          "Retry after Retry-After: the machine of the server fails; or urn:fieldvault:store-not-reached: the object "
+          "The machine of the server fails: retry as Retry-After says; or urn:fieldvault:store-not-reached: the object "
             + "store is unreachable")),
         "NoRoom": \(problem("The disk of the server is full: retry later; or urn:fieldvault:quota-exceeded"))
       }

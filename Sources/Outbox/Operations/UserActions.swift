@@ -10,7 +10,8 @@ extension SyncTransaction {
     let queued = try waiting(operationId)
     guard try outbox.apply(.retried, to: queued) != nil else {
       throw VaultError(
-        .refused, "operation \(operationId) is \(queued.operation.status) and cannot be retried",
+        .refused,
+        "operation \(operationId) is \(queued.operation.status); only a failed or scheduled operation can be retried",
         remedy: queued.state == .conflicted ? .resolveConflict : .explainOperation)
     }
   }

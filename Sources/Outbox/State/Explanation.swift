@@ -58,7 +58,9 @@ package struct Explainer {
       "SELECT rootType, rootId FROM SyncCascade WHERE entityId = \(record.key) AND entityType = \(table.entity.type)",
       as: String.self, Int64.self
     ).first
-    if let root { return "it was deleted with \(root.0) \(root.1), whose deletion is sent" }
+    if let root {
+      return "it was deleted with \(root.0) \(root.1); only the deletion of that record is sent to the server"
+    }
     if record.state.syncVersion == 0 { return "it was never sent and has no pending operation" }
     return "it is in sync with version \(record.state.syncVersion) of the server"
   }

@@ -197,7 +197,9 @@ struct RouteCheck {
   private func imageProblems() -> [RouteProblem] {
     guard let image = routes.image else { return [] }
     guard table.columns.contains(where: { $0.name == "contentUuid" }) else {
-      return [RouteProblem("\(type) has no images", hint: "an entity with contentUuid", at: at("image"))]
+      return [
+        RouteProblem("\(type) has no images", hint: "only an entity with contentUuid has images", at: at("image"))
+      ]
     }
     switch image {
     case .multipart(let call, _):

@@ -148,7 +148,7 @@ struct EmbeddedWriter: RecordWriting {
     return record
   }
 
-  /// Performs a write again after deleted records have released the UNIQUE values that it needs.
+  /// Performs a write, and once more if deleted records could release the UNIQUE values that it needs.
   /// - Throws: ``StorageRefusal`` for a rule of the data.
   private func refusing(_ name: RecordName, _ state: RecordState, _ table: RecordTable, _ write: () throws -> Void)
     throws

@@ -146,7 +146,7 @@ extension Round {
         + [.pushing(.end(.failed(failure.responseClass, operations: batch.count)))])
   }
 
-  /// Applies a failed request. Only a request with a single operation counts as an attempt.
+  /// Applies a failed request. Only a response to a request with a single operation counts as an attempt.
   private func charge(_ batch: [PushOperation], _ failure: RemoteFailure) -> RoundTask {
     let status: Int? =
       switch failure.responseClass {

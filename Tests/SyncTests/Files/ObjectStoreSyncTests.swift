@@ -165,7 +165,7 @@ struct ObjectStoreSyncTests {
     }
     let report = try await one.sync()
     #expect(report.pushed == 4 && report.filesSent == 2 && report.filesFailed == 1)
-    #expect(try await messages(one) == ["the storage quota of this account is exhausted"])
+    #expect(try await messages(one) == ["the server has no space left for the files of this account"])
     #expect(try await store.count("PUT") == 2)
   }
 

@@ -5,7 +5,8 @@ enum AttachVerifyCommand: ProgramCommand {
   static let description = CommandDescription(
     "verify", summary: "check every file against its key and digest",
     discussion: """
-      Lists every file that is damaged, missing, orphaned or foreign. Exits with 5 if a file is damaged or missing.
+      Lists every file that is damaged, missing, orphaned or foreign. Exits with 5 if a file is damaged, missing or \
+      encrypted with another key.
       """,
     options: [.flag("fetch", "download damaged and missing files again with the next sync")],
     examples: [
@@ -34,7 +35,7 @@ enum AttachVerifyCommand: ProgramCommand {
     }
     try context.tell(
       "\(countText(found.files)) \(found.files == 1 ? "file" : "files"), \(byteText(found.bytes)): "
-        + (bad.isEmpty ? "all intact." : "\(countText(bad.count)) damaged or missing."))
+        + (bad.isEmpty ? "all intact." : "\(countText(bad.count)) with problems."))
     if fetching > 0 { context.hint("The next 'fieldvault sync' downloads \(countText(fetching)) again.") }
     if found.problems.contains(where: { $0.kind == .orphan }) {
       context.hint("'fieldvault doctor --repair' removes orphans.")

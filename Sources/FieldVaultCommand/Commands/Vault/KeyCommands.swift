@@ -148,7 +148,7 @@ enum KeyPassphraseCommand: ProgramCommand {
     "passphrase", summary: "change a passphrase",
     discussion: """
       Rewrites one slot immediately. The change does not protect against an attacker who has a copy of the vault and \
-      knows the old passphrase; 'key rotate' protects new data in that case.
+      knows the old passphrase; 'key rotate --root' protects new data in that case.
       """,
     options: [newPassphraseOption, .value("slot", "SLOT", "the slot (default: the slot that unlocks the vault)")],
     examples: [Example("fieldvault key passphrase", "prompt for the old and the new passphrase")],
@@ -166,7 +166,7 @@ enum KeyPassphraseCommand: ProgramCommand {
       }
     }
     try context.tell("Changed the passphrase of slot \(id).")
-    context.hint("The database key is unchanged. If others have a copy of the vault: fieldvault key rotate")
+    context.hint("The database key is unchanged. If others have a copy of the vault: fieldvault key rotate --root")
   }
 
   /// Returns the slot of `--slot`, or the slot that opened the vault, or the only passphrase slot.
