@@ -202,6 +202,10 @@ let package = Package(
       dependencies: ["TestSupport", "SyncServer", "FileServer", "SQLCipherStorage", "CipherSQL"],
       path: "Tests/ServerSupport"),
     .testTarget(name: "PlatformTests", dependencies: ["Platform"]),
+    // A disk in memory that can crash, as a VFS of SQLite.
+    .target(name: "SimulatedDisk", dependencies: ["CSQLCipher"], path: "Tests/SimulatedDisk"),
+    .testTarget(
+      name: "SimulatedDiskTests", dependencies: ["SimulatedDisk", "TestSupport", "CipherSQL", "CSQLCipher", "Platform"]),
     .testTarget(name: "CipherSQLTests", dependencies: ["TestSupport", "CipherSQL", "Platform"]),
     .testTarget(name: "SchemaCompilerTests", dependencies: ["TestSupport", "SchemaCompiler", "CipherSQL"]),
     .testTarget(name: "VaultKeysTests", dependencies: ["TestSupport", "VaultKeys", "Platform"]),
@@ -326,7 +330,7 @@ let package = Package(
         "SQLCipherStorage", "ServerStorage", "FileServer",
         "RestorationModel", "CPlatform",
       ],
-      path: "Tests/Simulation", exclude: ["RESULTS.md", "Schemas"]),
+      path: "Tests/Simulation", exclude: ["RESULTS.md", "PlantedDefects.md", "Schemas"]),
   ]
 #endif
 

@@ -1,7 +1,7 @@
 // A clock and a random source of a connection, in place of those of the process.
 //
 // SQLite reads the time of `strftime('now')`, `unixepoch()` and CURRENT_TIMESTAMP from the VFS of the connection. A VFS
-// that copies the default one and replaces its clock therefore gives a connection a separate time, also in triggers and
+// that copies another one and replaces its clock therefore gives a connection a separate time, also in triggers and
 // column defaults. `random()` and `randomblob()` share one generator per process, so they are replaced as functions.
 #ifndef CSQLCIPHER_ENVIRONMENT_H
 #define CSQLCIPHER_ENVIRONMENT_H
@@ -16,7 +16,7 @@ typedef int64_t (*csqlcipher_time_function)(void *context);
 // Fills memory with random bytes.
 typedef void (*csqlcipher_random_function)(void *context, void *bytes, int count);
 
-// The functions of the default VFS cast their argument to sqlite3_vfs and read its fields, so they work on this copy.
+// The functions of a VFS cast their argument to sqlite3_vfs and read its fields, so they work on this copy.
 typedef struct csqlcipher_clock {
   sqlite3_vfs vfs;
   csqlcipher_time_function time;
@@ -40,10 +40,12 @@ static inline int csqlcipher_clock_days(sqlite3_vfs *vfs, double *time) {
   return result;
 }
 
-// Registers a VFS with a clock. Returns NULL if memory is exhausted or no default VFS exists. The name of the VFS is
-// unique while it is registered, because it contains the address of the clock. Must run after sqlite3_initialize.
-static inline csqlcipher_clock *csqlcipher_register_clock(csqlcipher_time_function time, void *context) {
-  const sqlite3_vfs *standard = sqlite3_vfs_find(0);
+// Registers a VFS with a clock that stores its files like the VFS `disk`, or like the default one if `disk` is NULL.
+// Returns NULL if memory is exhausted or no such VFS exists. The name of the VFS is unique while it is registered,
+// because it contains the address of the clock. Must run after sqlite3_initialize.
+static inline csqlcipher_clock *csqlcipher_register_clock(
+    csqlcipher_time_function time, void *context, const char *disk) {
+  const sqlite3_vfs *standard = sqlite3_vfs_find(disk);
   csqlcipher_clock *clock = (csqlcipher_clock *)calloc(1, sizeof *clock);
   if (!standard || !clock) {
     free(clock);

@@ -9,12 +9,12 @@ final class SQLEnvironment {
   private let clock: UnsafeMutablePointer<csqlcipher_clock>
   private let random: UnsafeMutablePointer<csqlcipher_random>
 
-  /// - Throws: ``SQLError`` if memory is exhausted.
+  /// - Throws: ``SQLError`` if memory is exhausted, or if the environment names an unknown VFS.
   init(_ environment: Environment) throws(SQLError) {
     let context = Unmanaged.passRetained(Context(environment)).toOpaque()
-    guard let clock = csqlcipher_register_clock({ SQLEnvironment.time($0) }, context) else {
+    guard let clock = csqlcipher_register_clock({ SQLEnvironment.time($0) }, context, environment.disk) else {
       Unmanaged<Context>.fromOpaque(context).release()
-      throw SQLError(.other, "out of memory for the clock of a connection")
+      throw SQLError(.other, "the clock of a connection cannot be registered")
     }
     random = .allocate(capacity: 1)
     random.initialize(to: csqlcipher_random(fill: { SQLEnvironment.fill($0, $1, $2) }, context: context))
