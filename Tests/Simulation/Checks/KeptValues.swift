@@ -1,8 +1,8 @@
 import CipherSQL
 import VaultStore
 
-/// Statement 1 across copies and restores: a value of the server that a device also had stays, unless a user changed
-/// the record afterwards.
+/// Statement 1 across copies and restores: a value of the server that a device also had stays there, waits in an outbox or is
+/// shown in a conflict, unless a user changed the record afterwards.
 struct KeptValues {
   private struct Value {
     let entity: String
@@ -75,6 +75,8 @@ struct KeptValues {
       // A deleted record may be forgotten.
       if now == nil, value.isDeleted || isHandled(uuid) { continue }
       if try devices.contains(where: { try Self.shows($0, uuid, value.marker) }) { continue }
+      // The value waits in an outbox, for example behind the open conflict of a record that it references.
+      if try devices.contains(where: { try Self.waits($0, uuid, value) }) { continue }
       // The server had lost an edit of this value, and the backup of a vault brought the edit back.
       if let now, lost.contains(where: { Self.isSuccessor(now, of: value, in: $0) }) { continue }
       throw Violation(
@@ -104,6 +106,18 @@ struct KeptValues {
         SELECT EXISTS (SELECT 1 FROM OfflineConflictResolution WHERE entityUuid = \(uuid)
           AND (instr(localVersion, \(marker)) > 0 OR instr(coalesce(remoteVersion, ''), \(marker)) > 0
             OR instr(coalesce(base, ''), \(marker)) > 0))
+        """, as: Bool.self) ?? false
+    }
+  }
+
+  private static func waits(_ device: OpenDevice, _ uuid: String, _ value: Value) throws -> Bool {
+    guard let kind = device.seat.workload.kind(value.entity) else { return false }
+    return try device.read { connection in
+      try connection.fetchOne(
+        """
+        SELECT EXISTS (SELECT 1 FROM \(identifier: kind.table) AS record JOIN OfflineSyncQueue ON entityUuid = record.uuid
+          WHERE record.uuid = \(uuid) AND \(identifier: kind.marker) = \(value.marker) AND record.isDirty = 1
+            AND record.isDeleted = \(value.isDeleted) AND completedAt IS NULL)
         """, as: Bool.self) ?? false
     }
   }
