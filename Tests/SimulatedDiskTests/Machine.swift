@@ -19,6 +19,8 @@ final class Machine {
       environment: Environment(
         clock: TestClock(1_767_225_600_000, isRunning: false).clock, random: .repeatable(seed), disk: name))
     configuration.readerCount = readers
+    // So small that reads reach the disk.
+    configuration.pageCacheBytes = 64 << 10
     configuration.busyTimeout = .zero
     self.configuration = configuration
   }

@@ -154,16 +154,18 @@ import Testing
     var writer = Writer(Seeded(1))
     try writer.create(on: machine)
     let database = try #require(machine.database)
-    try writer.write(20, on: database)
+    try writer.write(100, on: database)
     let rows = writer.acknowledged
+    let size = simulated_disk_size(machine.disk, Machine.path)
     // Another program with the vault: a nested write of one database is refused.
     let other = try machine.open()
     defer { other.close() }
     let counts = try database.read { db in
       let before = try db.fetchOne("SELECT count(*) FROM reading", as: Int.self)
-      try writer.write(200, on: other)
+      try writer.write(600, on: other)
       return [before, try db.fetchOne("SELECT count(*) FROM reading", as: Int.self)]
     }
+    #expect(simulated_disk_size(machine.disk, Machine.path) > size, "no checkpoint ran")
     #expect(counts == [rows, rows])
     #expect(try database.read { try $0.fetchOne("SELECT count(*) FROM reading", as: Int.self) } == writer.acknowledged)
   }
