@@ -202,10 +202,6 @@ let package = Package(
       dependencies: ["TestSupport", "SyncServer", "FileServer", "SQLCipherStorage", "CipherSQL"],
       path: "Tests/ServerSupport"),
     .testTarget(name: "PlatformTests", dependencies: ["Platform"]),
-    // A disk in memory that can crash, as a VFS of SQLite.
-    .target(name: "SimulatedDisk", dependencies: ["CSQLCipher"], path: "Tests/SimulatedDisk"),
-    .testTarget(
-      name: "SimulatedDiskTests", dependencies: ["SimulatedDisk", "TestSupport", "CipherSQL", "CSQLCipher", "Platform"]),
     .testTarget(name: "CipherSQLTests", dependencies: ["TestSupport", "CipherSQL", "Platform"]),
     .testTarget(name: "SchemaCompilerTests", dependencies: ["TestSupport", "SchemaCompiler", "CipherSQL"]),
     .testTarget(name: "VaultKeysTests", dependencies: ["TestSupport", "VaultKeys", "Platform"]),
@@ -317,6 +313,13 @@ let package = Package(
   package.targets += [
     .target(name: "FaultLayer", path: "Tests/FaultLayer"),
     .target(name: "WriteTimes", path: "Tests/WriteTimes"),
+    // Disks in memory that can crash, below the functions of the C library.
+    .target(name: "SimulatedDisk", path: "Tests/SimulatedDisk"),
+    .testTarget(
+      name: "SimulatedDiskTests",
+      dependencies: [
+        "SimulatedDisk", "TestSupport", "RestorationModel", "VaultStore", "VaultKeys", "CipherSQL", "CSQLCipher", "Platform",
+      ]),
     .executableTarget(
       name: "fieldvault-torture",
       dependencies: ["TestSupport", "CipherSQL", "VaultStore", "VaultKeys", "RestorationModel", "Platform"],
@@ -327,7 +330,7 @@ let package = Package(
       name: "fieldvault-simulation",
       dependencies: [
         "TestSupport", "CipherSQL", "VaultStore", "SyncEngine", "HTTPClient", "SyncModel", "SyncServer", "VaultKeys",
-        "SQLCipherStorage", "ServerStorage", "FileServer",
+        "SQLCipherStorage", "ServerStorage", "FileServer", "HTTPServer", "SimulatedDisk",
         "RestorationModel", "CPlatform",
       ],
       path: "Tests/Simulation", exclude: ["RESULTS.md", "PlantedDefects.md", "Schemas"]),

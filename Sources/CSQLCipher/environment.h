@@ -40,12 +40,11 @@ static inline int csqlcipher_clock_days(sqlite3_vfs *vfs, double *time) {
   return result;
 }
 
-// Registers a VFS with a clock that stores its files like the VFS `disk`, or like the default one if `disk` is NULL.
-// Returns NULL if memory is exhausted or no such VFS exists. The name of the VFS is unique while it is registered,
-// because it contains the address of the clock. Must run after sqlite3_initialize.
-static inline csqlcipher_clock *csqlcipher_register_clock(
-    csqlcipher_time_function time, void *context, const char *disk) {
-  const sqlite3_vfs *standard = sqlite3_vfs_find(disk);
+// Registers a VFS with a clock that stores its files like the default one. Returns NULL if memory is exhausted. The name
+// of the VFS is unique while it is registered, because it contains the address of the clock. Must run after
+// sqlite3_initialize.
+static inline csqlcipher_clock *csqlcipher_register_clock(csqlcipher_time_function time, void *context) {
+  const sqlite3_vfs *standard = sqlite3_vfs_find(0);
   csqlcipher_clock *clock = (csqlcipher_clock *)calloc(1, sizeof *clock);
   if (!standard || !clock) {
     free(clock);

@@ -17,28 +17,20 @@ package struct Environment: Sendable {
   package let uuids: UUIDSource
   /// Returns numbers from 0 to 1 that spread the retries of devices that failed together.
   package let jitter: @Sendable () -> Double
-  /// The name of the SQLite VFS that stores the databases; `nil` for the file system.
-  package let disk: String?
   /// Whether clock and random source are those of the operating system, which SQLite uses by default.
   package let isSystem: Bool
 
   /// Creates an environment for a test or a simulation.
-  /// - Parameters:
-  ///   - disk: the name of the SQLite VFS that stores the databases; `nil` for the file system.
-  ///   - jitter: the spread of retries; `nil` draws it from the random source.
-  package init(
-    clock: Clock, random: RandomSource, disk: String? = nil, jitter: (@Sendable () -> Double)? = nil
-  ) {
+  /// - Parameter jitter: the spread of retries; `nil` draws it from the random source.
+  package init(clock: Clock, random: RandomSource, jitter: (@Sendable () -> Double)? = nil) {
     self.init(
-      clock: clock, random: random, uuids: UUIDSource(clock: clock, random: random), disk: disk, jitter: jitter,
-      isSystem: false)
+      clock: clock, random: random, uuids: UUIDSource(clock: clock, random: random), jitter: jitter, isSystem: false)
   }
 
   private init(
-    clock: Clock, random: RandomSource, uuids: UUIDSource, disk: String? = nil, jitter: (@Sendable () -> Double)?,
-    isSystem: Bool
+    clock: Clock, random: RandomSource, uuids: UUIDSource, jitter: (@Sendable () -> Double)?, isSystem: Bool
   ) {
-    (self.clock, self.random, self.uuids, self.disk, self.isSystem) = (clock, random, uuids, disk, isSystem)
+    (self.clock, self.random, self.uuids, self.isSystem) = (clock, random, uuids, isSystem)
     self.jitter = jitter ?? { random.fraction() }
   }
 

@@ -1,132 +1,100 @@
 #define _GNU_SOURCE
-#include "SimulatedDisk.h"
+#include "FileTree.h"
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
-#include <sqlcipher/sqlite3.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
-enum { sector_size = 512, path_limit = 512, slot_count = 8 };
+static const char mount_point[] = "/simulated/";
 
-// MARK: Types
+// Descriptors above those of the operating system.
+enum { first_descriptor = 1 << 24, descriptor_limit = 4096 };
 
-// A change of a file's content since its last sync. A truncation has no bytes, and its offset is the new size.
-typedef struct change {
-  struct change *next;
-  int64_t offset, count;
-  unsigned char bytes[];
-} change;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static simulated_disk *disks;
+static uint64_t last_device;
 
-typedef struct content {
-  unsigned char *bytes;
-  int64_t size, capacity;
-} content;
+// MARK: Disks
 
-typedef struct node {
-  struct node *next;
-  char path[path_limit];
-  // The content that programs see, the content after the last sync, and the changes between both.
-  content current, synced;
-  change *changes, **last_change;
-  // Whether programs see the name, and whether it exists after a crash. A removal that was not synced may be undone.
-  int is_visible, is_durable;
-  int open_count;
-  // The locks of SQLite's rollback mode.
-  int shared_count;
-  int has_reserved, has_pending, has_exclusive;
-  // The shared memory of WAL: regions, and for each lock the number of readers or -1 for a writer.
-  unsigned char **regions;
-  int region_count;
-  int slots[slot_count];
-  int shared_memory_count;
-} node;
-
-struct simulated_disk {
-  sqlite3_vfs vfs;
-  char name[48];
-  pthread_mutex_t mutex;
-  node *nodes;
-  uint64_t random;
-  // Open files of an earlier generation are unusable.
-  uint64_t generation;
-  uint64_t counts[5];
-  int fault_kinds, has_failed, is_off;
-  // Shared memory of connections that a crash ended. SQLite may still have pointers into it until it closes them.
-  struct retired {
-    struct retired *next;
-    unsigned char **regions;
-    int count;
-  } *retired;
-  uint64_t fault_after;
-  enum simulated_fault fault;
-};
-
-typedef struct file {
-  sqlite3_file base;
-  simulated_disk *disk;
-  node *node;
-  uint64_t generation;
-  int lock;
-  int has_shared_memory, deletes_on_close;
-  // Whether the next sync also syncs the folder, as SQLite on Unix does for a new journal or write-ahead log.
-  int syncs_folder;
-  int held[slot_count];
-} file;
-
-// MARK: Randomness, memory and faults
-
-// SplitMix64.
-static uint64_t number(simulated_disk *disk) {
-  uint64_t z = disk->random += 0x9E3779B97F4A7C15ull;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-  return z ^ (z >> 31);
-}
-
-static uint64_t below(simulated_disk *disk, uint64_t limit) { return limit ? number(disk) % limit : 0; }
-
-static int resize(content *content, int64_t size) {
-  if (size > content->capacity) {
-    int64_t capacity = size * 3 / 2 + 4096;
-    unsigned char *bytes = realloc(content->bytes, (size_t)capacity);
-    if (!bytes) return SQLITE_NOMEM;
-    content->bytes = bytes;
-    content->capacity = capacity;
+simulated_disk *simulated_disk_create(const char *name, uint64_t seed) {
+  if (!*name || strlen(name) >= name_limit || strchr(name, '/')) return 0;
+  simulated_disk *disk = calloc(1, sizeof *disk);
+  if (!disk) return 0;
+  pthread_mutex_lock(&lock);
+  for (simulated_disk *other = disks; other; other = other->next) {
+    if (strcmp(other->name, name)) continue;
+    pthread_mutex_unlock(&lock);
+    free(disk);
+    return 0;
   }
-  if (size > content->size) memset(content->bytes + content->size, 0, (size_t)(size - content->size));
-  content->size = size;
-  return SQLITE_OK;
+  strcpy(disk->name, name);
+  disk->random = seed;
+  disk->device = ++last_device;
+  disk->last_name_change = &disk->name_changes;
+  disk->root = tree_retain(tree_new(disk, 1));
+  disk->next = disks;
+  disks = disk;
+  pthread_mutex_unlock(&lock);
+  return disk;
 }
 
-static int apply(content *content, int64_t offset, const void *bytes, int64_t count) {
-  if (!bytes) return resize(content, offset);
-  if (offset + count > content->size) {
-    int result = resize(content, offset + count);
-    if (result) return result;
+int simulated_disk_destroy(simulated_disk *disk) {
+  pthread_mutex_lock(&lock);
+  int open_count = disk->open_count;
+  if (open_count) {
+    pthread_mutex_unlock(&lock);
+    return open_count;
   }
-  memcpy(content->bytes + offset, bytes, (size_t)count);
-  return SQLITE_OK;
+  simulated_disk **place = &disks;
+  while (*place != disk) place = &(*place)->next;
+  *place = disk->next;
+  tree_clear(disk);
+  pthread_mutex_unlock(&lock);
+  free(disk);
+  return 0;
 }
 
-static void forget_changes(node *node) {
-  while (node->changes) {
-    change *first = node->changes;
-    node->changes = first->next;
-    free(first);
+void simulated_disk_fail(simulated_disk *disk, int kinds, uint64_t count, enum simulated_fault fault) {
+  pthread_mutex_lock(&lock);
+  disk->fault_kinds = kinds;
+  disk->fault_after = count;
+  disk->fault = fault;
+  disk->has_failed = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+void simulated_disk_heal(simulated_disk *disk) { simulated_disk_fail(disk, 0, 0, simulated_io_error); }
+
+int simulated_disk_has_failed(const simulated_disk *disk) { return disk->has_failed; }
+
+void simulated_disk_cut(simulated_disk *disk) {
+  pthread_mutex_lock(&lock);
+  disk->is_off = 1;
+  pthread_mutex_unlock(&lock);
+}
+
+int simulated_disk_is_off(const simulated_disk *disk) { return disk->is_off; }
+
+int simulated_disk_restart(simulated_disk *disk) {
+  pthread_mutex_lock(&lock);
+  int open_count = disk->open_count;
+  if (!open_count) {
+    tree_crash(disk);
+    disk->device = ++last_device;
+    disk->is_off = disk->fault_kinds = disk->has_failed = 0;
   }
-  node->last_change = &node->changes;
-}
-
-static int note(node *node, int64_t offset, const void *bytes, int64_t count) {
-  change *added = malloc(sizeof *added + (size_t)(bytes ? count : 0));
-  if (!added) return SQLITE_NOMEM;
-  added->next = 0;
-  added->offset = offset;
-  added->count = bytes ? count : -1;
-  if (bytes) memcpy(added->bytes, bytes, (size_t)count);
-  *node->last_change = added;
-  node->last_change = &added->next;
-  return SQLITE_OK;
+  pthread_mutex_unlock(&lock);
+  return open_count;
 }
 
 static int index_of(int kind) {
@@ -135,560 +103,684 @@ static int index_of(int kind) {
   return index;
 }
 
-// Counts an operation. Returns the fault that it meets, or 0.
+uint64_t simulated_disk_count(const simulated_disk *disk, int kinds) {
+  uint64_t count = 0;
+  for (int index = 0; index < 5; index++)
+    if (kinds & 1 << index) count += disk->counts[index];
+  return count;
+}
+
+static int contains(const unsigned char *in, int64_t size, const void *bytes, int64_t count) {
+  return size >= count && memmem(in, (size_t)size, bytes, (size_t)count) != 0;
+}
+
+int simulated_disk_contains(const simulated_disk *disk, const void *bytes, int64_t count) {
+  pthread_mutex_lock(&lock);
+  int found = 0;
+  for (inode *inode = disk->inodes; inode && !found; inode = inode->next) {
+    found = contains(inode->current.bytes, inode->current.size, bytes, count) ||
+            contains(inode->synced.bytes, inode->synced.size, bytes, count);
+    for (change *change = inode->changes; change && !found; change = change->next)
+      found = contains(change->bytes, change->count, bytes, count);
+  }
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+// Counts an operation. Returns the number of the error that it meets, or 0.
 static int meet(simulated_disk *disk, int kind) {
   disk->counts[index_of(kind)]++;
-  if (disk->is_off) return simulated_power_cut;
+  if (disk->is_off) return EIO;
   if (!(disk->fault_kinds & kind)) return 0;
   if (disk->fault_after--) return 0;
   disk->fault_kinds = 0;
   disk->has_failed = 1;
   if (disk->fault == simulated_power_cut) disk->is_off = 1;
-  if (disk->fault == simulated_full && !(kind & (simulated_write | simulated_open))) return 0;
-  return disk->fault;
+  if (disk->fault == simulated_full) return kind & (simulated_read | simulated_sync) ? 0 : ENOSPC;
+  return EIO;
 }
 
-static int code(int fault, int io_error) { return fault == simulated_full ? SQLITE_FULL : io_error; }
+// MARK: Paths
 
-// MARK: Names
+// A place in a disk. `inode` is NULL if nothing is there, and `folder` if its folder does not exist either.
+typedef struct place {
+  simulated_disk *disk;
+  inode *folder, *inode;
+  char name[256];
+} place;
 
-static node *find(simulated_disk *disk, const char *path) {
-  for (node *node = disk->nodes; node; node = node->next)
-    if (node->is_visible && !strcmp(node->path, path)) return node;
+static int is_simulated(const char *path) { return path && !strncmp(path, mount_point, sizeof mount_point - 1); }
+
+// Finds a path. The caller holds the lock. Returns 0, or the number of an error.
+static int find(const char *path, place *found) {
+  memset(found, 0, sizeof *found);
+  const char *rest = path + sizeof mount_point - 1;
+  size_t length = strcspn(rest, "/");
+  for (simulated_disk *disk = disks; disk; disk = disk->next)
+    if (!strncmp(disk->name, rest, length) && !disk->name[length]) found->disk = disk;
+  if (!found->disk) return ENOENT;
+  found->inode = found->disk->root;
+  for (rest += length; *rest; rest += length) {
+    while (*rest == '/') rest++;
+    length = strcspn(rest, "/");
+    if (!length || (length == 1 && *rest == '.')) continue;
+    if (length >= sizeof found->name) return ENAMETOOLONG;
+    if (!found->inode) return ENOENT;
+    if (!found->inode->is_folder) return ENOTDIR;
+    found->folder = found->inode;
+    memcpy(found->name, rest, length);
+    found->name[length] = 0;
+    found->inode = tree_entry(found->folder, rest, length);
+  }
   return 0;
 }
 
-static node *make(simulated_disk *disk, const char *path) {
-  node *made = calloc(1, sizeof *made);
-  if (!made) return 0;
-  snprintf(made->path, sizeof made->path, "%s", path);
-  made->last_change = &made->changes;
-  made->is_visible = 1;
-  made->next = disk->nodes;
-  disk->nodes = made;
-  return made;
+int64_t simulated_disk_size(const char *path) {
+  pthread_mutex_lock(&lock);
+  place at;
+  int64_t size = !is_simulated(path) || find(path, &at) || !at.inode ? -1 : at.inode->current.size;
+  pthread_mutex_unlock(&lock);
+  return size;
 }
 
-// Makes every name and every removal durable.
-static void sync_folder(simulated_disk *disk) {
-  for (node *node = disk->nodes; node; node = node->next) node->is_durable = node->is_visible;
+// Copies a file or a folder durably to a name.
+static void copy(simulated_disk *disk, const inode *source, inode *folder, const char *name) {
+  inode *made = tree_retain(tree_new(disk, source->is_folder));
+  if (source->current.size) tree_change(made, 0, source->current.bytes, source->current.size);
+  for (const entry *entry = source->visible; entry; entry = entry->next) copy(disk, entry->inode, made, entry->name);
+  tree_sync(disk, made);
+  tree_set_name(disk, folder, name, made);
+  tree_sync(disk, folder);
+  tree_release(made);
 }
 
-static void free_regions(unsigned char **regions, int count) {
-  for (int index = 0; index < count; index++) free(regions[index]);
-  free(regions);
-}
-
-static void free_shared_memory(node *node) {
-  free_regions(node->regions, node->region_count);
-  node->regions = 0;
-  node->region_count = 0;
-  memset(node->slots, 0, sizeof node->slots);
-}
-
-static void retire_shared_memory(simulated_disk *disk, node *node) {
-  if (!node->region_count) return;
-  struct retired *retired = malloc(sizeof *retired);
-  if (!retired) abort();
-  *retired = (struct retired){disk->retired, node->regions, node->region_count};
-  disk->retired = retired;
-  node->regions = 0;
-  node->region_count = 0;
-}
-
-static void drop_unused(simulated_disk *disk) {
-  for (node **place = &disk->nodes; *place;) {
-    node *node = *place;
-    if (node->is_visible || node->is_durable || node->open_count) {
-      place = &node->next;
-      continue;
-    }
-    *place = node->next;
-    forget_changes(node);
-    free_shared_memory(node);
-    free(node->current.bytes);
-    free(node->synced.bytes);
-    free(node);
+int simulated_disk_copy(const char *source, const char *target) {
+  pthread_mutex_lock(&lock);
+  place from, to;
+  int is_possible = is_simulated(source) && is_simulated(target) && !find(source, &from) && !find(target, &to) &&
+                    from.inode && !to.inode && to.folder;
+  if (is_possible) {
+    copy(to.disk, from.inode, to.folder, to.name);
   }
+  pthread_mutex_unlock(&lock);
+  return is_possible ? 0 : -1;
 }
 
-// MARK: Files
+// MARK: Descriptors
 
-#define ENTER(handle)                                        \
-  file *self = (file *)(handle);                             \
-  simulated_disk *disk = self->disk;                         \
-  pthread_mutex_lock(&disk->mutex);                          \
-  int result = SQLITE_OK;                                    \
-  int is_stale = self->generation != disk->generation;       \
-  (void)is_stale
+typedef struct descriptor {
+  simulated_disk *disk;
+  inode *inode;
+  char *path;
+  int64_t offset;
+  int flags;
+  // The lock of flock(2): -1, 0 or 1.
+  int lock;
+} descriptor;
 
-#define LEAVE                        \
-  pthread_mutex_unlock(&disk->mutex); \
-  return result
+static descriptor descriptors[descriptor_limit];
 
-static int file_read(sqlite3_file *handle, void *bytes, int count, sqlite3_int64 offset) {
-  ENTER(handle);
-  int fault = meet(disk, simulated_read);
-  if (is_stale || (fault && fault != simulated_full)) {
-    result = SQLITE_IOERR_READ;
-  } else {
-    const content *content = &self->node->current;
-    int64_t available = content->size - offset;
-    if (available > count) available = count;
-    if (available < 0) available = 0;
-    if (available) memcpy(bytes, content->bytes + offset, (size_t)available);
-    if (available < count) {
-      memset((char *)bytes + available, 0, (size_t)(count - available));
-      result = SQLITE_IOERR_SHORT_READ;
-    }
+static descriptor *descriptor_of(int number) {
+  int index = number - first_descriptor;
+  return index >= 0 && index < descriptor_limit && descriptors[index].inode ? &descriptors[index] : 0;
+}
+
+const char *simulated_disk_open_path(const simulated_disk *disk) {
+  const char *path = 0;
+  pthread_mutex_lock(&lock);
+  for (int index = 0; index < descriptor_limit && !path; index++)
+    if (descriptors[index].disk == disk) path = descriptors[index].path;
+  pthread_mutex_unlock(&lock);
+  return path;
+}
+
+static void release_lock(descriptor *self) {
+  if (self->lock > 0) self->inode->locks--;
+  if (self->lock < 0) self->inode->locks = 0;
+  self->lock = 0;
+}
+
+static int failed(int error) {
+  errno = error;
+  return -1;
+}
+
+// A function of the C library behind the one of this file.
+#define SYSTEM(function)                                                            \
+  static __typeof__(&function) system_function;                                     \
+  if (!system_function) *(void **)&system_function = dlsym(RTLD_NEXT, #function)
+
+// The result of a function that needs the lock.
+#define LOCKED(result)            \
+  pthread_mutex_lock(&lock);      \
+  __typeof__(result) answer = (result); \
+  int number = errno;             \
+  pthread_mutex_unlock(&lock);    \
+  errno = number;                 \
+  return answer
+
+static int open_file(const char *path, int flags) {
+  place at;
+  int error = find(path, &at);
+  if (error) return failed(error);
+  if ((error = meet(at.disk, simulated_open)) && !(error == ENOSPC && at.inode)) return failed(error);
+  if (at.inode && (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL)) return failed(EEXIST);
+  if (at.inode && at.inode->is_folder && (flags & O_ACCMODE) != O_RDONLY) return failed(EISDIR);
+  if (at.inode && !at.inode->is_folder && flags & O_DIRECTORY) return failed(ENOTDIR);
+  if (!at.inode && !(flags & O_CREAT)) return failed(ENOENT);
+  int index = 0;
+  while (index < descriptor_limit && descriptors[index].inode) index++;
+  if (index == descriptor_limit) return failed(EMFILE);
+  if (!at.inode) {
+    at.inode = tree_new(at.disk, 0);
+    tree_set_name(at.disk, at.folder, at.name, at.inode);
   }
-  LEAVE;
+  if (flags & O_TRUNC && at.inode->current.size) tree_change(at.inode, 0, 0, 0);
+  descriptors[index] = (descriptor){.disk = at.disk, .inode = tree_retain(at.inode), .path = strdup(path), .flags = flags};
+  at.disk->open_count++;
+  return first_descriptor + index;
 }
 
-static int file_write(sqlite3_file *handle, const void *bytes, int count, sqlite3_int64 offset) {
-  ENTER(handle);
-  int was_off = disk->is_off;
-  int fault = meet(disk, simulated_write);
-  int64_t written = count;
-  if (is_stale || was_off) {
-    result = SQLITE_IOERR_WRITE;
-    written = 0;
-  } else if (fault) {
-    result = code(fault, SQLITE_IOERR_WRITE);
-    // A write that fails may have reached the disk in part.
-    written = fault == simulated_full ? 0 : (int64_t)below(disk, (uint64_t)count / sector_size + 1) * sector_size;
-    if (written > count) written = count;
-  }
-  if (written) {
-    int applied = apply(&self->node->current, offset, bytes, written);
-    if (!applied) applied = note(self->node, offset, bytes, written);
-    if (applied) result = applied;
-  }
-  LEAVE;
-}
-
-static int file_truncate(sqlite3_file *handle, sqlite3_int64 size) {
-  ENTER(handle);
-  int fault = meet(disk, simulated_write);
-  if (is_stale || (fault && fault != simulated_full)) {
-    result = SQLITE_IOERR_TRUNCATE;
-  } else {
-    result = apply(&self->node->current, size, 0, 0);
-    if (!result) result = note(self->node, size, 0, 0);
-  }
-  LEAVE;
-}
-
-static int file_sync(sqlite3_file *handle, int flags) {
-  (void)flags;
-  ENTER(handle);
-  int fault = meet(disk, simulated_sync);
-  if (is_stale || (fault && fault != simulated_full)) {
-    result = SQLITE_IOERR_FSYNC;
-  } else {
-    node *node = self->node;
-    for (change *change = node->changes; change && !result; change = change->next)
-      result = apply(&node->synced, change->offset, change->count < 0 ? 0 : change->bytes, change->count);
-    if (!result) {
-      forget_changes(node);
-      if (self->syncs_folder) sync_folder(disk);
-      self->syncs_folder = 0;
-    }
-  }
-  LEAVE;
-}
-
-static int file_size(sqlite3_file *handle, sqlite3_int64 *size) {
-  ENTER(handle);
-  if (is_stale) result = SQLITE_IOERR_FSTAT;
-  *size = is_stale ? 0 : self->node->current.size;
-  LEAVE;
-}
-
-static void release(file *self, int level) {
-  node *node = self->node;
-  if (self->lock >= SQLITE_LOCK_EXCLUSIVE) node->has_exclusive = 0;
-  if (self->lock >= SQLITE_LOCK_PENDING) node->has_pending = 0;
-  if (self->lock >= SQLITE_LOCK_RESERVED) node->has_reserved = 0;
-  if (level == SQLITE_LOCK_NONE && self->lock >= SQLITE_LOCK_SHARED) node->shared_count--;
-  self->lock = level;
-}
-
-static int file_lock(sqlite3_file *handle, int level) {
-  ENTER(handle);
-  node *node = self->node;
-  if (is_stale) {
-    result = SQLITE_IOERR_LOCK;
-  } else if (level > self->lock) {
-    if (self->lock == SQLITE_LOCK_NONE) {
-      if (node->has_pending || node->has_exclusive) result = SQLITE_BUSY;
-      else node->shared_count++, self->lock = SQLITE_LOCK_SHARED;
-    }
-    if (!result && level >= SQLITE_LOCK_RESERVED && self->lock < SQLITE_LOCK_RESERVED) {
-      if (node->has_reserved) result = SQLITE_BUSY;
-      else node->has_reserved = 1, self->lock = SQLITE_LOCK_RESERVED;
-    }
-    if (!result && level == SQLITE_LOCK_EXCLUSIVE) {
-      node->has_pending = 1;
-      self->lock = SQLITE_LOCK_PENDING;
-      if (node->shared_count > 1) result = SQLITE_BUSY;
-      else node->has_exclusive = 1, self->lock = SQLITE_LOCK_EXCLUSIVE;
-    }
-  }
-  LEAVE;
-}
-
-static int file_unlock(sqlite3_file *handle, int level) {
-  ENTER(handle);
-  if (!is_stale && level < self->lock) release(self, level);
-  LEAVE;
-}
-
-static int file_check_reserved(sqlite3_file *handle, int *has_reserved) {
-  ENTER(handle);
-  *has_reserved = !is_stale && self->node->has_reserved;
-  LEAVE;
-}
-
-static int file_control(sqlite3_file *handle, int operation, void *argument) {
-  (void)handle, (void)operation, (void)argument;
-  return SQLITE_NOTFOUND;
-}
-
-static int file_sector_size(sqlite3_file *handle) {
-  (void)handle;
-  return sector_size;
-}
-
-static int file_characteristics(sqlite3_file *handle) {
-  (void)handle;
-  return 0;
-}
-
-static int file_shm_map(sqlite3_file *handle, int index, int size, int extends, void volatile **memory) {
-  ENTER(handle);
-  node *node = self->node;
-  *memory = 0;
-  if (is_stale) {
-    result = SQLITE_IOERR_SHMMAP;
-  } else {
-    if (!self->has_shared_memory) self->has_shared_memory = 1, node->shared_memory_count++;
-    if (index >= node->region_count && extends) {
-      unsigned char **regions = realloc(node->regions, sizeof *regions * (size_t)(index + 1));
-      if (!regions) result = SQLITE_NOMEM;
-      else node->regions = regions;
-      while (!result && node->region_count <= index) {
-        if (!(node->regions[node->region_count] = calloc(1, (size_t)size))) result = SQLITE_NOMEM;
-        else node->region_count++;
-      }
-    }
-    if (!result && index < node->region_count) *memory = node->regions[index];
-  }
-  LEAVE;
-}
-
-static int file_shm_lock(sqlite3_file *handle, int offset, int count, int flags) {
-  ENTER(handle);
-  int *slots = self->node->slots;
-  if (is_stale) {
-    result = SQLITE_IOERR_SHMLOCK;
-  } else if (flags & SQLITE_SHM_UNLOCK) {
-    for (int slot = offset; slot < offset + count; slot++) {
-      if (self->held[slot] > 0) slots[slot]--;
-      if (self->held[slot] < 0) slots[slot] = 0;
-      self->held[slot] = 0;
-    }
-  } else if (flags & SQLITE_SHM_SHARED) {
-    for (int slot = offset; slot < offset + count && !result; slot++)
-      if (slots[slot] < 0 && self->held[slot] == 0) result = SQLITE_BUSY;
-    for (int slot = offset; slot < offset + count && !result; slot++)
-      if (self->held[slot] == 0) slots[slot]++, self->held[slot] = 1;
-  } else {
-    for (int slot = offset; slot < offset + count && !result; slot++)
-      if (slots[slot] != 0 && self->held[slot] >= 0) result = SQLITE_BUSY;
-    for (int slot = offset; slot < offset + count && !result; slot++) slots[slot] = -1, self->held[slot] = -1;
-  }
-  LEAVE;
-}
-
-static void file_shm_barrier(sqlite3_file *handle) {
-  file *self = (file *)handle;
-  pthread_mutex_lock(&self->disk->mutex);
-  pthread_mutex_unlock(&self->disk->mutex);
-}
-
-static void leave_shared_memory(file *self, int deletes) {
-  node *node = self->node;
-  if (!self->has_shared_memory) return;
-  for (int slot = 0; slot < slot_count; slot++) {
-    if (self->held[slot] > 0) node->slots[slot]--;
-    if (self->held[slot] < 0) node->slots[slot] = 0;
-    self->held[slot] = 0;
-  }
-  self->has_shared_memory = 0;
-  if (--node->shared_memory_count == 0 && deletes) free_shared_memory(node);
-}
-
-static int file_shm_unmap(sqlite3_file *handle, int deletes) {
-  ENTER(handle);
-  if (!is_stale) leave_shared_memory(self, deletes);
-  LEAVE;
-}
-
-static int file_close(sqlite3_file *handle) {
-  ENTER(handle);
-  node *node = self->node;
-  if (!is_stale) {
-    release(self, SQLITE_LOCK_NONE);
-    leave_shared_memory(self, 0);
-    if (self->deletes_on_close) node->is_visible = node->is_durable = 0;
-  }
-  node->open_count--;
-  drop_unused(disk);
-  LEAVE;
-}
-
-static const sqlite3_io_methods methods = {
-    .iVersion = 2,
-    .xClose = file_close,
-    .xRead = file_read,
-    .xWrite = file_write,
-    .xTruncate = file_truncate,
-    .xSync = file_sync,
-    .xFileSize = file_size,
-    .xLock = file_lock,
-    .xUnlock = file_unlock,
-    .xCheckReservedLock = file_check_reserved,
-    .xFileControl = file_control,
-    .xSectorSize = file_sector_size,
-    .xDeviceCharacteristics = file_characteristics,
-    .xShmMap = file_shm_map,
-    .xShmLock = file_shm_lock,
-    .xShmBarrier = file_shm_barrier,
-    .xShmUnmap = file_shm_unmap,
-};
-
-// MARK: The VFS
-
-static simulated_disk *disk_of(sqlite3_vfs *vfs) { return vfs->pAppData; }
-
-static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *handle, int flags, int *opened_flags) {
-  simulated_disk *disk = disk_of(vfs);
-  file *self = (file *)handle;
+static int close_file(int number) {
+  descriptor *self = descriptor_of(number);
+  if (!self) return failed(EBADF);
+  release_lock(self);
+  self->disk->open_count--;
+  tree_release(self->inode);
+  free(self->path);
   memset(self, 0, sizeof *self);
-  pthread_mutex_lock(&disk->mutex);
-  int result = SQLITE_OK;
-  char name[path_limit];
-  if (path) snprintf(name, sizeof name, "%s", path);
-  else snprintf(name, sizeof name, "/temporary-%llx", (unsigned long long)number(disk));
-  int fault = meet(disk, simulated_open);
-  node *node = find(disk, name);
-  int is_new = !node;
-  if (fault && (fault != simulated_full || !node)) {
-    result = code(fault, SQLITE_CANTOPEN);
-  } else if (!node && !(flags & SQLITE_OPEN_CREATE)) {
-    result = SQLITE_CANTOPEN;
-  } else if (!node && !(node = make(disk, name))) {
-    result = SQLITE_NOMEM;
-  }
-  if (!result) {
-    self->base.pMethods = &methods;
-    self->disk = disk;
-    self->node = node;
-    self->generation = disk->generation;
-    int journals = SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_WAL;
-    self->syncs_folder = is_new && (flags & journals);
-    self->deletes_on_close = !!(flags & SQLITE_OPEN_DELETEONCLOSE);
-    node->open_count++;
-    if (opened_flags) *opened_flags = flags;
-  }
-  pthread_mutex_unlock(&disk->mutex);
-  return result;
-}
-
-static int vfs_delete(sqlite3_vfs *vfs, const char *path, int syncs) {
-  simulated_disk *disk = disk_of(vfs);
-  pthread_mutex_lock(&disk->mutex);
-  int result = SQLITE_OK;
-  if (meet(disk, simulated_remove)) {
-    result = SQLITE_IOERR_DELETE;
-  } else {
-    node *node = find(disk, path);
-    if (!node) result = SQLITE_IOERR_DELETE_NOENT;
-    else node->is_visible = 0;
-    if (node && syncs) sync_folder(disk);
-    drop_unused(disk);
-  }
-  pthread_mutex_unlock(&disk->mutex);
-  return result;
-}
-
-static int vfs_access(sqlite3_vfs *vfs, const char *path, int flags, int *exists) {
-  (void)flags;
-  simulated_disk *disk = disk_of(vfs);
-  pthread_mutex_lock(&disk->mutex);
-  node *node = find(disk, path);
-  // SQLite treats an empty journal as a missing one.
-  *exists = node && (flags != SQLITE_ACCESS_EXISTS || node->current.size > 0);
-  pthread_mutex_unlock(&disk->mutex);
-  return SQLITE_OK;
-}
-
-static int vfs_full_path(sqlite3_vfs *vfs, const char *path, int count, char *full) {
-  (void)vfs;
-  snprintf(full, (size_t)count, "%s%s", *path == '/' ? "" : "/", path);
-  return SQLITE_OK;
-}
-
-static int vfs_randomness(sqlite3_vfs *vfs, int count, char *bytes) {
-  simulated_disk *disk = disk_of(vfs);
-  pthread_mutex_lock(&disk->mutex);
-  for (int index = 0; index < count; index++) bytes[index] = (char)number(disk);
-  pthread_mutex_unlock(&disk->mutex);
-  return count;
-}
-
-static int vfs_sleep(sqlite3_vfs *vfs, int microseconds) {
-  (void)vfs;
-  return microseconds;
-}
-
-// The environment of a connection replaces the clock. A connection without one starts in 2026.
-static int vfs_time(sqlite3_vfs *vfs, sqlite3_int64 *time) {
-  (void)vfs;
-  *time = 210866760000000 + 1767225600000;
-  return SQLITE_OK;
-}
-
-static int vfs_last_error(sqlite3_vfs *vfs, int count, char *text) {
-  (void)vfs, (void)count, (void)text;
   return 0;
 }
 
-simulated_disk *simulated_disk_create(uint64_t seed) {
-  if (sqlite3_initialize() != SQLITE_OK) return 0;
-  simulated_disk *disk = calloc(1, sizeof *disk);
-  if (!disk) return 0;
-  pthread_mutex_init(&disk->mutex, 0);
-  disk->random = seed;
-  snprintf(disk->name, sizeof disk->name, "disk-%p", (void *)disk);
-  disk->vfs = (sqlite3_vfs){
-      .iVersion = 2,
-      .szOsFile = sizeof(file),
-      .mxPathname = path_limit,
-      .zName = disk->name,
-      .pAppData = disk,
-      .xOpen = vfs_open,
-      .xDelete = vfs_delete,
-      .xAccess = vfs_access,
-      .xFullPathname = vfs_full_path,
-      .xRandomness = vfs_randomness,
-      .xSleep = vfs_sleep,
-      .xGetLastError = vfs_last_error,
-      .xCurrentTimeInt64 = vfs_time,
-  };
-  if (sqlite3_vfs_register(&disk->vfs, 0) == SQLITE_OK) return disk;
-  free(disk);
+static ssize_t read_file(int number, void *bytes, size_t count, int64_t offset) {
+  descriptor *self = descriptor_of(number);
+  if (!self) return failed(EBADF);
+  int error = meet(self->disk, simulated_read);
+  if (error) return failed(error);
+  int64_t at = offset < 0 ? self->offset : offset;
+  int64_t available = self->inode->current.size - at;
+  if (available > (int64_t)count) available = (int64_t)count;
+  if (available <= 0) return 0;
+  memcpy(bytes, self->inode->current.bytes + at, (size_t)available);
+  if (offset < 0) self->offset += available;
+  return available;
+}
+
+static ssize_t write_file(int number, const void *bytes, size_t count, int64_t offset) {
+  descriptor *self = descriptor_of(number);
+  if (!self || (self->flags & O_ACCMODE) == O_RDONLY) return failed(EBADF);
+  int was_off = self->disk->is_off;
+  int error = meet(self->disk, simulated_write);
+  int64_t written = (int64_t)count;
+  // A write that fails may have reached the disk in part.
+  if (error) written = (int64_t)tree_random(self->disk, (uint64_t)count / sector_size + 1) * sector_size;
+  if (written > (int64_t)count) written = (int64_t)count;
+  int64_t at = offset >= 0 ? offset : self->flags & O_APPEND ? self->inode->current.size : self->offset;
+  if (!was_off && error != ENOSPC && written) tree_change(self->inode, at, bytes, written);
+  if (error) return failed(error);
+  if (offset < 0) self->offset = at + written;
+  return written;
+}
+
+static int truncate_file(int number, int64_t size) {
+  descriptor *self = descriptor_of(number);
+  if (!self) return failed(EBADF);
+  int error = meet(self->disk, simulated_write);
+  if (error && !(error == ENOSPC && size <= self->inode->current.size)) return failed(error);
+  tree_change(self->inode, size, 0, 0);
   return 0;
 }
 
-void simulated_disk_destroy(simulated_disk *disk) {
-  sqlite3_vfs_unregister(&disk->vfs);
-  for (node *node = disk->nodes; node; node = node->next) node->is_visible = node->is_durable = 0;
-  drop_unused(disk);
-  while (disk->retired) {
-    struct retired *first = disk->retired;
-    disk->retired = first->next;
-    free_regions(first->regions, first->count);
+static int sync_file(int number) {
+  descriptor *self = descriptor_of(number);
+  if (!self) return failed(EBADF);
+  int error = meet(self->disk, simulated_sync);
+  if (error) return failed(error);
+  tree_sync(self->disk, self->inode);
+  return 0;
+}
+
+static int lock_file(int number, int operation) {
+  descriptor *self = descriptor_of(number);
+  if (!self) return failed(EBADF);
+  // The lock that this descriptor holds is given up first, as on Linux.
+  release_lock(self);
+  int *locks = &self->inode->locks;
+  if (operation & LOCK_UN) return 0;
+  if (operation & LOCK_EX ? *locks != 0 : *locks < 0) return failed(EWOULDBLOCK);
+  self->lock = operation & LOCK_EX ? -1 : 1;
+  *locks = operation & LOCK_EX ? -1 : *locks + 1;
+  return 0;
+}
+
+static int status_of(const simulated_disk *disk, const inode *inode, struct stat *status) {
+  if (disk->is_off) return failed(EIO);
+  memset(status, 0, sizeof *status);
+  status->st_dev = 0x5349000000ull + disk->device;
+  status->st_ino = inode->number;
+  status->st_mode = inode->is_folder ? S_IFDIR | 0700 : S_IFREG | 0600;
+  status->st_nlink = 1;
+  status->st_uid = geteuid();
+  status->st_size = inode->current.size;
+  status->st_blksize = 4096;
+  status->st_blocks = (inode->current.size + 511) / 512;
+  return 0;
+}
+
+static int status_of_path(const char *path, struct stat *status) {
+  place at;
+  int error = find(path, &at);
+  if (error || !at.inode) return failed(error ? error : ENOENT);
+  return status_of(at.disk, at.inode, status);
+}
+
+static int status_of_file(int number, struct stat *status) {
+  descriptor *self = descriptor_of(number);
+  return self ? status_of(self->disk, self->inode, status) : failed(EBADF);
+}
+
+static int make_folder(const char *path) {
+  place at;
+  int error = find(path, &at);
+  if (error || at.inode) return failed(error ? error : EEXIST);
+  if ((error = meet(at.disk, simulated_name))) return failed(error);
+  tree_set_name(at.disk, at.folder, at.name, tree_new(at.disk, 1));
+  return 0;
+}
+
+static int remove_name(const char *path, int is_folder) {
+  place at;
+  int error = find(path, &at);
+  if (error || !at.inode) return failed(error ? error : ENOENT);
+  if (at.inode->is_folder != is_folder) return failed(is_folder ? ENOTDIR : EISDIR);
+  if (at.inode->visible) return failed(ENOTEMPTY);
+  error = meet(at.disk, simulated_name);
+  if (error && error != ENOSPC) return failed(error);
+  tree_set_name(at.disk, at.folder, at.name, 0);
+  return 0;
+}
+
+static int rename_name(const char *source, const char *target) {
+  place from, to;
+  int error = find(source, &from);
+  if (!error) error = find(target, &to);
+  if (error || !from.inode) return failed(error ? error : ENOENT);
+  if (from.disk != to.disk) return failed(EXDEV);
+  if (to.inode == from.inode) return 0;
+  if (to.inode && to.inode->is_folder != from.inode->is_folder) return failed(to.inode->is_folder ? EISDIR : ENOTDIR);
+  if (to.inode && to.inode->visible) return failed(ENOTEMPTY);
+  if ((error = meet(from.disk, simulated_name))) return failed(error);
+  tree_rename(from.disk, from.folder, from.name, to.folder, to.name, from.inode);
+  return 0;
+}
+
+static int link_name(const char *source, const char *target) {
+  place from, to;
+  int error = find(source, &from);
+  if (!error) error = find(target, &to);
+  if (error || !from.inode) return failed(error ? error : ENOENT);
+  if (from.disk != to.disk) return failed(EXDEV);
+  if (to.inode || from.inode->is_folder) return failed(to.inode ? EEXIST : EPERM);
+  if ((error = meet(from.disk, simulated_name))) return failed(error);
+  tree_set_name(to.disk, to.folder, to.name, from.inode);
+  return 0;
+}
+
+// MARK: Functions of the C library
+
+// Swift passes errno and results like C. The large-file forms, which SQLite calls, are the same functions.
+#define ALIAS(name, original) __typeof__(original) name __attribute__((alias(#original)))
+
+int open(const char *path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  if (is_simulated(path)) {
+    LOCKED(open_file(path, flags));
+  }
+  SYSTEM(open);
+  return system_function(path, flags, mode);
+}
+
+int close(int number) {
+  if (number >= first_descriptor) {
+    LOCKED(close_file(number));
+  }
+  SYSTEM(close);
+  return system_function(number);
+}
+
+ssize_t read(int number, void *bytes, size_t count) {
+  if (number >= first_descriptor) {
+    LOCKED(read_file(number, bytes, count, -1));
+  }
+  SYSTEM(read);
+  return system_function(number, bytes, count);
+}
+
+ssize_t write(int number, const void *bytes, size_t count) {
+  if (number >= first_descriptor) {
+    LOCKED(write_file(number, bytes, count, -1));
+  }
+  SYSTEM(write);
+  return system_function(number, bytes, count);
+}
+
+ssize_t pread(int number, void *bytes, size_t count, off_t offset) {
+  if (number >= first_descriptor) {
+    LOCKED(read_file(number, bytes, count, offset));
+  }
+  SYSTEM(pread);
+  return system_function(number, bytes, count, offset);
+}
+
+ssize_t pwrite(int number, const void *bytes, size_t count, off_t offset) {
+  if (number >= first_descriptor) {
+    LOCKED(write_file(number, bytes, count, offset));
+  }
+  SYSTEM(pwrite);
+  return system_function(number, bytes, count, offset);
+}
+
+off_t lseek(int number, off_t offset, int origin) {
+  if (number >= first_descriptor) {
+    pthread_mutex_lock(&lock);
+    descriptor *self = descriptor_of(number);
+    off_t base = origin == SEEK_CUR ? self->offset : origin == SEEK_END ? self->inode->current.size : 0;
+    self->offset = base + offset;
+    off_t result = self->offset;
+    pthread_mutex_unlock(&lock);
+    return result;
+  }
+  SYSTEM(lseek);
+  return system_function(number, offset, origin);
+}
+
+int ftruncate(int number, off_t size) {
+  if (number >= first_descriptor) {
+    LOCKED(truncate_file(number, size));
+  }
+  SYSTEM(ftruncate);
+  return system_function(number, size);
+}
+
+int fsync(int number) {
+  if (number >= first_descriptor) {
+    LOCKED(sync_file(number));
+  }
+  SYSTEM(fsync);
+  return system_function(number);
+}
+
+int fdatasync(int number) {
+  if (number >= first_descriptor) {
+    LOCKED(sync_file(number));
+  }
+  SYSTEM(fdatasync);
+  return system_function(number);
+}
+
+int fstat(int number, struct stat *status) {
+  if (number >= first_descriptor) {
+    LOCKED(status_of_file(number, status));
+  }
+  SYSTEM(fstat);
+  return system_function(number, status);
+}
+
+int stat(const char *restrict path, struct stat *restrict status) {
+  if (is_simulated(path)) {
+    LOCKED(status_of_path(path, status));
+  }
+  SYSTEM(stat);
+  return system_function(path, status);
+}
+
+int lstat(const char *restrict path, struct stat *restrict status) {
+  if (is_simulated(path)) {
+    LOCKED(status_of_path(path, status));
+  }
+  SYSTEM(lstat);
+  return system_function(path, status);
+}
+
+int access(const char *path, int mode) {
+  if (is_simulated(path)) {
+    struct stat status;
+    LOCKED(status_of_path(path, &status));
+  }
+  SYSTEM(access);
+  return system_function(path, mode);
+}
+
+// No links: a path that exists is not one.
+ssize_t readlink(const char *restrict path, char *restrict target, size_t size) {
+  if (is_simulated(path)) {
+    struct stat status;
+    LOCKED(failed(status_of_path(path, &status) ? errno : EINVAL));
+  }
+  SYSTEM(readlink);
+  return system_function(path, target, size);
+}
+
+int mkdir(const char *path, mode_t mode) {
+  if (is_simulated(path)) {
+    LOCKED(make_folder(path));
+  }
+  SYSTEM(mkdir);
+  return system_function(path, mode);
+}
+
+int rmdir(const char *path) {
+  if (is_simulated(path)) {
+    LOCKED(remove_name(path, 1));
+  }
+  SYSTEM(rmdir);
+  return system_function(path);
+}
+
+int unlink(const char *path) {
+  if (is_simulated(path)) {
+    LOCKED(remove_name(path, 0));
+  }
+  SYSTEM(unlink);
+  return system_function(path);
+}
+
+int rename(const char *source, const char *target) {
+  if (is_simulated(source) || is_simulated(target)) {
+    LOCKED(is_simulated(source) && is_simulated(target) ? rename_name(source, target) : failed(EXDEV));
+  }
+  SYSTEM(rename);
+  return system_function(source, target);
+}
+
+int link(const char *source, const char *target) {
+  if (is_simulated(source) || is_simulated(target)) {
+    LOCKED(is_simulated(source) && is_simulated(target) ? link_name(source, target) : failed(EXDEV));
+  }
+  SYSTEM(link);
+  return system_function(source, target);
+}
+
+// Modes and owners are not simulated.
+int chmod(const char *path, mode_t mode) {
+  if (is_simulated(path)) {
+    struct stat status;
+    LOCKED(status_of_path(path, &status));
+  }
+  SYSTEM(chmod);
+  return system_function(path, mode);
+}
+
+int fchmod(int number, mode_t mode) {
+  if (number >= first_descriptor) return 0;
+  SYSTEM(fchmod);
+  return system_function(number, mode);
+}
+
+int fchown(int number, uid_t owner, gid_t group) {
+  if (number >= first_descriptor) return 0;
+  SYSTEM(fchown);
+  return system_function(number, owner, group);
+}
+
+int flock(int number, int operation) {
+  if (number >= first_descriptor) {
+    LOCKED(lock_file(number, operation));
+  }
+  SYSTEM(flock);
+  return system_function(number, operation);
+}
+
+// Record locks belong to a process, and a simulation is one: SQLite itself separates the connections of a process.
+int fcntl(int number, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void *argument = va_arg(arguments, void *);
+  va_end(arguments);
+  if (number >= first_descriptor) {
+    if (command == F_GETLK) ((struct flock *)argument)->l_type = F_UNLCK;
+    return 0;
+  }
+  SYSTEM(fcntl);
+  return system_function(number, command, argument);
+}
+
+int statvfs(const char *restrict path, struct statvfs *restrict status) {
+  if (is_simulated(path)) {
+    memset(status, 0, sizeof *status);
+    status->f_bsize = status->f_frsize = 4096;
+    status->f_blocks = status->f_bfree = status->f_bavail = 1 << 28;
+    return 0;
+  }
+  SYSTEM(statvfs);
+  return system_function(path, status);
+}
+
+void *mmap(void *address, size_t length, int protection, int flags, int number, off_t offset) {
+  if (number >= first_descriptor) {
+    pthread_mutex_lock(&lock);
+    descriptor *self = descriptor_of(number);
+    void *memory = self ? tree_map(self->inode, offset, (int64_t)length) : 0;
+    pthread_mutex_unlock(&lock);
+    if (!memory) errno = ENOMEM;
+    return memory ? memory : MAP_FAILED;
+  }
+  SYSTEM(mmap);
+  return system_function(address, length, protection, flags, number, offset);
+}
+
+// Memory of a file stays until its last name and descriptor are gone, so unmapping it has no effect.
+int munmap(void *address, size_t length) {
+  pthread_mutex_lock(&lock);
+  int is_file = 0;
+  for (simulated_disk *disk = disks; disk && !is_file; disk = disk->next)
+    for (inode *inode = disk->inodes; inode && !is_file; inode = inode->next)
+      is_file = inode->mapped_capacity && (unsigned char *)address >= inode->current.bytes &&
+                (unsigned char *)address < inode->current.bytes + inode->mapped_capacity;
+  pthread_mutex_unlock(&lock);
+  if (is_file) return 0;
+  SYSTEM(munmap);
+  return system_function(address, length);
+}
+
+ALIAS(open64, open);
+ALIAS(pread64, pread);
+ALIAS(pwrite64, pwrite);
+ALIAS(lseek64, lseek);
+ALIAS(ftruncate64, ftruncate);
+ALIAS(fcntl64, fcntl);
+ALIAS(mmap64, mmap);
+
+// These have types of their own, which are equal on 64-bit systems.
+int fstat64(int number, struct stat64 *status) { return fstat(number, (struct stat *)status); }
+int stat64(const char *restrict path, struct stat64 *restrict status) { return stat(path, (struct stat *)status); }
+int lstat64(const char *restrict path, struct stat64 *restrict status) { return lstat(path, (struct stat *)status); }
+
+// MARK: Folders
+
+// A folder that is being read: a copy of its names.
+typedef struct open_folder {
+  struct open_folder *next;
+  entry *names;
+  struct dirent current;
+} open_folder;
+
+static open_folder *open_folders;
+
+static open_folder **place_of_folder(DIR *folder) {
+  open_folder **place = &open_folders;
+  while (*place && *place != (open_folder *)folder) place = &(*place)->next;
+  return place;
+}
+
+static DIR *open_folder_at(const char *path) {
+  place at;
+  int error = find(path, &at);
+  if (!error && !at.inode) error = ENOENT;
+  if (!error && !at.inode->is_folder) error = ENOTDIR;
+  if (!error) error = meet(at.disk, simulated_open);
+  if (error && error != ENOSPC) {
+    errno = error;
+    return 0;
+  }
+  open_folder *made = calloc(1, sizeof *made);
+  if (!made) abort();
+  entry **last = &made->names;
+  for (const entry *visible = at.inode->visible; visible; visible = visible->next) {
+    entry *copied = calloc(1, sizeof *copied + strlen(visible->name) + 1);
+    if (!copied) abort();
+    strcpy(copied->name, visible->name);
+    *last = copied;
+    last = &copied->next;
+  }
+  made->next = open_folders;
+  open_folders = made;
+  return (DIR *)made;
+}
+
+DIR *opendir(const char *path) {
+  if (is_simulated(path)) {
+    LOCKED(open_folder_at(path));
+  }
+  SYSTEM(opendir);
+  return system_function(path);
+}
+
+struct dirent *readdir(DIR *folder) {
+  pthread_mutex_lock(&lock);
+  open_folder *self = *place_of_folder(folder);
+  struct dirent *result = 0;
+  if (self && self->names) {
+    entry *first = self->names;
+    self->names = first->next;
+    snprintf(self->current.d_name, sizeof self->current.d_name, "%s", first->name);
     free(first);
+    result = &self->current;
   }
-  pthread_mutex_destroy(&disk->mutex);
-  free(disk);
+  pthread_mutex_unlock(&lock);
+  if (self) return result;
+  SYSTEM(readdir);
+  return system_function(folder);
 }
 
-const char *simulated_disk_name(const simulated_disk *disk) { return disk->name; }
-
-void simulated_disk_fail(simulated_disk *disk, int kinds, uint64_t count, enum simulated_fault fault) {
-  pthread_mutex_lock(&disk->mutex);
-  disk->fault_kinds = kinds;
-  disk->fault_after = count;
-  disk->fault = fault;
-  disk->has_failed = 0;
-  pthread_mutex_unlock(&disk->mutex);
-}
-
-void simulated_disk_heal(simulated_disk *disk) { simulated_disk_fail(disk, 0, 0, simulated_io_error); }
-
-int simulated_disk_has_failed(const simulated_disk *disk) { return disk->has_failed; }
-
-// MARK: Crashes
-
-enum fate { keep_all, lose_all, keep_some };
-
-static void lose_changes(simulated_disk *disk, node *node, enum fate fate) {
-  for (change *change = node->changes; change; change = change->next) {
-    if (fate == lose_all || (fate == keep_some && below(disk, 2))) continue;
-    int64_t count = change->count;
-    // A torn write: only its first sectors have reached the disk.
-    if (fate == keep_some && count > sector_size && below(disk, 4) == 0)
-      count = (int64_t)(1 + below(disk, (uint64_t)count / sector_size)) * sector_size;
-    if (count > change->count) count = change->count;
-    if (apply(&node->synced, change->offset, change->count < 0 ? 0 : change->bytes, count)) abort();
-  }
-  forget_changes(node);
-  if (resize(&node->current, node->synced.size)) abort();
-  if (node->synced.size) memcpy(node->current.bytes, node->synced.bytes, (size_t)node->synced.size);
-}
-
-void simulated_disk_crash(simulated_disk *disk) {
-  pthread_mutex_lock(&disk->mutex);
-  uint64_t draw = below(disk, 8);
-  enum fate fate = draw == 0 ? keep_all : draw <= 2 ? lose_all : keep_some;
-  for (node *node = disk->nodes; node; node = node->next) {
-    if (node->is_visible != node->is_durable) {
-      int keeps_change = fate == keep_all || (fate == keep_some && below(disk, 2));
-      if (!keeps_change) node->is_visible = node->is_durable;
+int closedir(DIR *folder) {
+  pthread_mutex_lock(&lock);
+  open_folder **place = place_of_folder(folder);
+  open_folder *self = *place;
+  if (self) *place = self->next;
+  pthread_mutex_unlock(&lock);
+  if (self) {
+    while (self->names) {
+      entry *first = self->names;
+      self->names = first->next;
+      free(first);
     }
-    lose_changes(disk, node, fate);
-    node->is_durable = node->is_visible;
-    node->shared_count = node->has_reserved = node->has_pending = node->has_exclusive = 0;
-    node->shared_memory_count = 0;
-    retire_shared_memory(disk, node);
-    memset(node->slots, 0, sizeof node->slots);
+    free(self);
+    return 0;
   }
-  // A name belongs to its newest file: where the removal of an older one would be undone, it took effect before.
-  for (node *newer = disk->nodes; newer; newer = newer->next)
-    for (node *older = newer->next; older && newer->is_visible; older = older->next)
-      if (!strcmp(older->path, newer->path)) older->is_visible = older->is_durable = 0;
-  disk->generation++;
-  disk->is_off = disk->has_failed = disk->fault_kinds = 0;
-  drop_unused(disk);
-  pthread_mutex_unlock(&disk->mutex);
-}
-
-// MARK: Questions
-
-uint64_t simulated_disk_count(const simulated_disk *disk, int kinds) {
-  uint64_t sum = 0;
-  for (int index = 0; index < 5; index++)
-    if (kinds & (1 << index)) sum += disk->counts[index];
-  return sum;
-}
-
-int64_t simulated_disk_size(const simulated_disk *disk, const char *path) {
-  node *node = find((simulated_disk *)disk, path);
-  return node ? node->current.size : -1;
-}
-
-static int has_bytes(const content *content, const void *bytes, int64_t count) {
-  return content->size && memmem(content->bytes, (size_t)content->size, bytes, (size_t)count) != 0;
-}
-
-int simulated_disk_contains(const simulated_disk *disk, const void *bytes, int64_t count) {
-  for (const node *node = disk->nodes; node; node = node->next) {
-    if (has_bytes(&node->current, bytes, count) || has_bytes(&node->synced, bytes, count)) return 1;
-    for (const change *change = node->changes; change; change = change->next)
-      if (change->count > 0 && memmem(change->bytes, (size_t)change->count, bytes, (size_t)count)) return 1;
-  }
-  return 0;
+  SYSTEM(closedir);
+  return system_function(folder);
 }

@@ -1,23 +1,24 @@
 import CipherSQL
+import Foundation
 import Platform
 import SimulatedDisk
 import TestSupport
 
 /// A machine with a simulated disk and an encrypted database on it.
 final class Machine {
-  static let path = "/vault.db"
-
   let disk: OpaquePointer
-  private let configuration: Configuration
+  let path: String
+  let configuration: Configuration
   private(set) var database: Database?
 
   init(seed: UInt64, readers: Int = 1) throws {
-    guard let disk = simulated_disk_create(seed) else { throw Unexpected("no memory for a disk") }
+    let name = UUID.version7().uuidString
+    guard let disk = simulated_disk_create(name, seed) else { throw Unexpected("no memory for a disk") }
     self.disk = disk
-    let name = String(cString: simulated_disk_name(disk))
+    path = "/simulated/\(name)/vault.db"
     var configuration = Configuration(
       environment: Environment(
-        clock: TestClock(1_767_225_600_000, isRunning: false).clock, random: .repeatable(seed), disk: name))
+        clock: TestClock(1_767_225_600_000, isRunning: false).clock, random: .repeatable(seed)))
     configuration.readerCount = readers
     // So small that reads reach the disk.
     configuration.pageCacheBytes = 64 << 10
@@ -41,15 +42,22 @@ final class Machine {
   /// Opens the database as another program does.
   func open() throws -> Database {
     guard let key = PlainKey([UInt8](repeating: 7, count: 32)) else { throw Unexpected("a key has 32 bytes") }
-    return try Database(path: Self.path, key: key, configuration: configuration)
+    return try Database(path: path, key: key, configuration: configuration)
   }
 
   /// Cuts the power and starts the machine again.
   @discardableResult func crash() throws -> Database {
-    simulated_disk_crash(disk)
+    try restart()
+    return try start()
+  }
+
+  /// Cuts the power and starts the machine again, without its database.
+  func restart() throws {
+    simulated_disk_cut(disk)
     database?.close()
     database = nil
-    return try start()
+    let open = simulated_disk_restart(disk)
+    guard open == 0 else { throw Unexpected("\(open) files are open") }
   }
 
   /// Lets one operation fail, counted from the next one.
@@ -65,4 +73,4 @@ final class Machine {
   }
 }
 
-let everyOperation = [simulated_read, simulated_write, simulated_sync, simulated_open, simulated_remove]
+let everyOperation = [simulated_read, simulated_write, simulated_sync, simulated_open, simulated_name]

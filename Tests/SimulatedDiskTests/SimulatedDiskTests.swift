@@ -100,12 +100,12 @@ import Testing
     let first = freshSeed()
     var lost = 0
     for seed in first..<first + 40 {
-      let disk = try #require(simulated_disk_create(seed))
+      let disk = try #require(simulated_disk_create("unsynced", seed))
       defer { simulated_disk_destroy(disk) }
       func open() throws -> OpaquePointer {
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-        #expect(sqlite3_open_v2("/plain.db", &handle, flags, simulated_disk_name(disk)) == SQLITE_OK)
+        #expect(sqlite3_open_v2("/simulated/unsynced/plain.db", &handle, flags, nil) == SQLITE_OK)
         return try #require(handle)
       }
       let database = try open()
@@ -113,8 +113,9 @@ import Testing
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; CREATE TABLE t (a); PRAGMA wal_checkpoint(TRUNCATE)"
       #expect(sqlite3_exec(database, setup, nil, nil, nil) == SQLITE_OK)
       #expect(sqlite3_exec(database, "INSERT INTO t VALUES (1)", nil, nil, nil) == SQLITE_OK)
-      simulated_disk_crash(disk)
+      simulated_disk_cut(disk)
       sqlite3_close_v2(database)
+      #expect(simulated_disk_restart(disk) == 0)
       let again = try open()
       defer { sqlite3_close_v2(again) }
       var count = 0
@@ -142,7 +143,7 @@ import Testing
         try writer.check(machine.crash(), seed)
         trace.append(UInt64(writer.acknowledged))
         for kind in everyOperation { trace.append(machine.count([kind])) }
-        trace.append(UInt64(bitPattern: simulated_disk_size(machine.disk, Machine.path)))
+        trace.append(UInt64(bitPattern: simulated_disk_size(machine.path)))
       }
       return trace
     }
@@ -156,7 +157,7 @@ import Testing
     let database = try #require(machine.database)
     try writer.write(100, on: database)
     let rows = writer.acknowledged
-    let size = simulated_disk_size(machine.disk, Machine.path)
+    let size = simulated_disk_size(machine.path)
     // Another program with the vault: a nested write of one database is refused.
     let other = try machine.open()
     defer { other.close() }
@@ -165,7 +166,7 @@ import Testing
       try writer.write(600, on: other)
       return [before, try db.fetchOne("SELECT count(*) FROM reading", as: Int.self)]
     }
-    #expect(simulated_disk_size(machine.disk, Machine.path) > size, "no checkpoint ran")
+    #expect(simulated_disk_size(machine.path) > size, "no checkpoint ran")
     #expect(counts == [rows, rows])
     #expect(try database.read { try $0.fetchOne("SELECT count(*) FROM reading", as: Int.self) } == writer.acknowledged)
   }
@@ -178,6 +179,6 @@ import Testing
     for text in ["moist moist", "CREATE TABLE", "SQLite format 3"] {
       #expect(simulated_disk_contains(machine.disk, text, Int64(text.utf8.count)) == 0, "\(text)")
     }
-    #expect(simulated_disk_size(machine.disk, Machine.path) > 0)
+    #expect(simulated_disk_size(machine.path) > 0)
   }
 }

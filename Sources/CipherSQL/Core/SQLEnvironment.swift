@@ -9,10 +9,10 @@ final class SQLEnvironment {
   private let clock: UnsafeMutablePointer<csqlcipher_clock>
   private let random: UnsafeMutablePointer<csqlcipher_random>
 
-  /// - Throws: ``SQLError`` if memory is exhausted, or if the environment names an unknown VFS.
+  /// - Throws: ``SQLError`` if memory is exhausted.
   init(_ environment: Environment) throws(SQLError) {
     let context = Unmanaged.passRetained(Context(environment)).toOpaque()
-    guard let clock = csqlcipher_register_clock({ SQLEnvironment.time($0) }, context, environment.disk) else {
+    guard let clock = csqlcipher_register_clock({ SQLEnvironment.time($0) }, context) else {
       Unmanaged<Context>.fromOpaque(context).release()
       throw SQLError(.other, "the clock of a connection cannot be registered")
     }
