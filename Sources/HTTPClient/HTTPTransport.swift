@@ -12,6 +12,7 @@ public final class HTTPTransport: Sendable {
   public let limits: TransportLimits
 
   private let token: @Sendable () -> String?
+  private let clock: Clock
   private let backend: any HTTPBackend
   private let counted = Locked(TransferCounts())
 
@@ -20,17 +21,24 @@ public final class HTTPTransport: Sendable {
 
   /// Creates a transport. `token` is called for each request, so that a new token is used at once; `nil` sends no
   /// token.
-  public init(
+  public convenience init(
     address: ServerAddress, limits: TransportLimits = TransportLimits(), token: @escaping @Sendable () -> String?
   ) {
-    self.address = address
-    self.limits = limits
-    self.token = token
     #if canImport(Darwin)
-      backend = URLSessionBackend(limits: limits, usesProxies: address.isEncrypted)
+      let backend = URLSessionBackend(limits: limits, usesProxies: address.isEncrypted)
     #else
-      backend = CurlBackend(connectSeconds: limits.connectSeconds)
+      let backend = CurlBackend(connectSeconds: limits.connectSeconds)
     #endif
+    self.init(address: address, limits: limits, clock: .system, backend: backend, token: token)
+  }
+
+  /// Creates a transport with another clock and another network.
+  package init(
+    address: ServerAddress, limits: TransportLimits, clock: Clock, backend: any HTTPBackend,
+    token: @escaping @Sendable () -> String?
+  ) {
+    (self.address, self.limits, self.clock) = (address, limits, clock)
+    (self.backend, self.token) = (backend, token)
   }
 
   /// Sends a request and waits for the complete response. Cancelling the task ends the request.
@@ -38,7 +46,7 @@ public final class HTTPTransport: Sendable {
   /// - Throws: ``TransportFailure`` without a response, or with a redirect. Any other status is a response.
   public func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPResponse {
     let outgoing = try outgoing(request)
-    let exchange = RequestTask(request, limits: limits)
+    let exchange = RequestTask(request, limits: limits, clock: clock)
     let result = await withTaskCancellationHandler {
       await exchange.wait { backend.start(outgoing, exchange) }
     } onCancel: {

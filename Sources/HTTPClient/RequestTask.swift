@@ -3,7 +3,7 @@ import Foundation
 
 /// One running request: the received bytes, its timeouts, and its caller. It ends once: with the response, a timeout
 /// or a cancellation, whichever is first.
-final class RequestTask: Sendable {
+package final class RequestTask: Sendable {
   private struct State {
     var head: ResponseHead?
     var body: [UInt8] = []
@@ -21,12 +21,14 @@ final class RequestTask: Sendable {
   private let bytesSent: Int
   private let download: HTTPDownload?
   private let hasBody: Bool
-  private let begin = ContinuousClock.now
+  private let clock: Clock
+  private let begin: ContinuousClock.Instant
   private let wholeSeconds: Double
   private let state: Locked<State>
 
-  init(_ request: HTTPRequest, limits: TransportLimits) {
-    self.limits = limits
+  init(_ request: HTTPRequest, limits: TransportLimits, clock: Clock) {
+    (self.limits, self.clock) = (limits, clock)
+    begin = clock.instant()
     bytesSent = request.upload.map { Int($0.byteCount) } ?? request.body?.count ?? 0
     download = request.download
     // For HEAD, the length is that of the response to GET.
@@ -50,9 +52,9 @@ final class RequestTask: Sendable {
   }
 
   /// Whether the exchange is over.
-  var isOver: Bool { state.withLock { $0.result != nil } }
+  package var isOver: Bool { state.withLock { $0.result != nil } }
 
-  func receive(_ head: ResponseHead) {
+  package func receive(_ head: ResponseHead) {
     let isFailure = (300..<400).contains(head.status)
     let sink = isFailure ? nil : download?.begin(HTTPHead(status: head.status, headers: head.headers))
     let isTooLarge = sink == nil && hasBody && head.contentLength.map { $0 > Int64(limits.bodyBytes) } ?? false
@@ -67,7 +69,7 @@ final class RequestTask: Sendable {
     if isFailure { finish(.failure(.notTheServer(detail: "it redirects"))) }
   }
 
-  func receive(_ bytes: UnsafeRawBufferPointer) {
+  package func receive(_ bytes: UnsafeRawBufferPointer) {
     let (sink, isOver) = state.withLock { state in
       extendSilence(&state)
       state.bytesReceived += bytes.count
@@ -97,7 +99,7 @@ final class RequestTask: Sendable {
   }
 
   /// Ends the exchange with its complete response or a failure.
-  func complete(_ failure: TransportFailure?) {
+  package func complete(_ failure: TransportFailure?) {
     let (head, body, bytesReceived) = state.withLock { ($0.head, $0.body, $0.bytesReceived) }
     switch (failure, head) {
     case (.notTheServer?, _), (_?, nil): finish(.failure(failure ?? .cancelled))
@@ -107,7 +109,7 @@ final class RequestTask: Sendable {
     }
   }
 
-  func finish(_ result: Result<HTTPResponse, TransportFailure>) {
+  package func finish(_ result: Result<HTTPResponse, TransportFailure>) {
     let waiter = state.withLock { state -> CheckedContinuation<Result<HTTPResponse, TransportFailure>, Never>? in
       guard state.result == nil else { return nil }
       state.result = result
@@ -124,20 +126,20 @@ final class RequestTask: Sendable {
     return HTTPResponse(
       status: head.status, headers: head.headers,
       retryAfterSeconds: RetryAfter.seconds(
-        head.retryAfter, date: head.date, now: Int64(Date().timeIntervalSince1970 * 1000)),
+        head.retryAfter, date: head.date, now: clock.now()),
       contentType: type.lowercased().trimmingCharacters(in: .whitespaces), body: body,
-      duration: ContinuousClock.now - begin, bytesSent: bytesSent, bytesReceived: bytesReceived)
+      duration: clock.instant() - begin, bytesSent: bytesSent, bytesReceived: bytesReceived)
   }
 
   // MARK: Limits of time
 
   private func extendSilence(_ state: inout State) {
-    state.silenceEnds = .now + .seconds(limits.idleSeconds)
+    state.silenceEnds = clock.instant() + .seconds(limits.idleSeconds)
     state.silenceSeconds = limits.idleSeconds
   }
 
   /// Ends the exchange if one of its timeouts has passed. Returns the nearest timeout.
-  func look(at now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+  package func look(at now: ContinuousClock.Instant) -> ContinuousClock.Instant {
     let end = begin + .seconds(wholeSeconds)
     let (silenceEnds, silenceSeconds) = state.withLock { ($0.silenceEnds, $0.silenceSeconds) }
     if now >= end {

@@ -16,20 +16,27 @@ package struct Clock: Sendable {
   package let instant: @Sendable () -> ContinuousClock.Instant
   /// Waits for a duration. Throws `CancellationError` when the task is cancelled.
   package let sleep: @Sendable (Duration) async throws -> Void
+  /// The CPU time that the current thread has used, in nanoseconds.
+  package let threadTime: @Sendable () -> Int64
 
-  /// Creates a clock from its three functions.
+  /// Creates a clock from its functions.
   package init(
     now: @escaping @Sendable () -> Int64, instant: @escaping @Sendable () -> ContinuousClock.Instant,
-    sleep: @escaping @Sendable (Duration) async throws -> Void
+    sleep: @escaping @Sendable (Duration) async throws -> Void,
+    threadTime: @escaping @Sendable () -> Int64 = { nanoseconds(CLOCK_THREAD_CPUTIME_ID) }
   ) {
-    (self.now, self.instant, self.sleep) = (now, instant, sleep)
+    (self.now, self.instant, self.sleep, self.threadTime) = (now, instant, sleep, threadTime)
   }
 
   /// The clock of the operating system.
   package static let system = Clock(
-    now: {
-      var time = timespec()
-      clock_gettime(CLOCK_REALTIME, &time)
-      return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-    }, instant: { ContinuousClock.now }, sleep: { try await Task.sleep(for: $0) })
+    now: { nanoseconds(CLOCK_REALTIME) / 1_000_000 }, instant: { ContinuousClock.now },
+    sleep: { try await Task.sleep(for: $0) })
+}
+
+/// Returns the time of a clock of the operating system.
+private func nanoseconds(_ clock: clockid_t) -> Int64 {
+  var time = timespec()
+  clock_gettime(clock, &time)
+  return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }

@@ -55,76 +55,29 @@ public final class FieldVaultServer: Sendable {
   /// The URL of the server, such as `http://127.0.0.1:8787`.
   public let url: String
   private let http: HTTPServer
-  let storage: any RecordStorage
-  let files: any FileStorage
-  private let sessions: UploadSessions
+  private let data: ServedData
   private let stopTime: Duration
-  private let directory: ServerDirectory
-  private let housekeeping: Task<Void, Never>
-  private let hold: Locked<FolderLock?>
 
   /// Opens the data and starts the server.
   /// - Throws: ``ServerError`` with `busy` if another server uses the folder, or with `wrongKey`; ``HTTPServerError``;
   ///   `SQLError` for a schema that cannot be applied.
   public init(_ settings: Settings) throws {
-    hold = Locked(try settings.folder.holdForServing())
-    let environment = settings.folder.environment
-    let log = settings.log.timed(by: environment.clock)
-    let directory = try ServerDirectory(in: settings.folder)
-    let storage = try EmbeddedStorage(
-      in: settings.folder, schemas: settings.schemas, accounts: try directory.accounts(),
-      log: { log.failure($0) })
-    self.directory = directory
-    self.storage = storage
-    let files = settings.fileStorage(settings.folder)
-    self.files = files
-    let limits = settings.limits
-    stopTime = .seconds(limits.http.stopSeconds)
-    sessions = UploadSessions(limit: limits.files.uploadsAtOnce, clock: environment.clock)
-    let inUse = { @Sendable (account: AccountName, contents: [String]) in
-      try await storage.flushFailedCommits(account)
-      return try await storage.read(account) { try $0.contentsInUse(among: contents) }
-    }
-    let clock = try ServerClock(directory)
-    let records = SyncService(
-      storage: storage, limits: limits, serverUuid: directory.serverUuid, log: log,
-      environment: environment, isPresigned: settings.objectStore != nil, storingTime: { clock.storing(at: $0) })
-    let objects = settings.objectStore.map { store in
-      ObjectFiles(
-        store: store, database: { try files.database($0) }, log: log, environment: environment,
-        scratch: { "\(settings.folder.path)/accounts/\($0.folder)" })
-    }
-    let fileService = FileService(
-      storage: files, inUse: inUse,
-      claims: { account, content in try await storage.read(account) { try $0.claims(on: content) } },
-      limits: limits.files,
-      sessions: sessions, log: log, environment: environment,
-      objects: objects, publicURL: settings.publicURL)
-    let router = Router(
-      routes: records.routes + fileService.routes, log: log, user: { try directory.member(token: $0) },
-      authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
+    let data = try ServedData(settings)
+    let clock = settings.folder.environment.clock
     http = try HTTPServer(
-      listen: settings.listen, identity: settings.identity, limits: limits.http, log: log,
-      clock: environment.clock,
+      listen: settings.listen, identity: settings.identity, limits: settings.limits.http,
+      log: settings.log.timed(by: clock), clock: clock,
       handlers: HTTPServer.Handlers(
-        admit: { router.admit($0) }, respond: { await router.respond(to: $0) },
-        isValid: { caller in
-          guard let member = caller as? Member else { return false }
-          do {
-            return try directory.isValid(member)
-          } catch {
-            // If the result cannot be determined, the request continues.
-            log.failure("cannot look up a token: \(error)")
-            return true
-          }
-        }))
+        admit: { data.router.admit($0) }, respond: { await data.router.respond(to: $0) },
+        isValid: { data.isValid($0) }))
     url = (settings.identity == nil ? "http://" : "https://") + http.address
-    let retention = Retention(
-      days: settings.retentionDays, storage: storage, files: files, objects: objects, inUse: inUse,
-      directory: directory,
-      log: log)
-    housekeeping = Task { await retention.run(clock) }
+    stopTime = .seconds(settings.limits.http.stopSeconds)
+    self.data = data
+    data.startHousekeeping()
   }
+
+  var storage: any RecordStorage { data.storage }
+  var files: any FileStorage { data.files }
 
   /// Uses another certificate from now on, for example after its files were renewed. Requests in flight finish.
   /// - Throws: ``HTTPServerError`` with `badCertificate`. The old certificate stays in use in this case.
@@ -137,14 +90,8 @@ public final class FieldVaultServer: Sendable {
 
   /// Refuses new connections, finishes requests in flight, ends long polls at once, and closes the databases.
   public func stop() async {
-    housekeeping.cancel()
-    storage.stopWaiting()
+    data.stopWaiting()
     await http.stop()
-    await housekeeping.value
-    await sessions.waitForAll(atMost: stopTime)
-    files.close()
-    storage.close()
-    directory.close()
-    hold.withLock { $0 = nil }
+    await data.close(waitingAtMost: stopTime)
   }
 }

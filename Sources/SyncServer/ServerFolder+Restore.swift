@@ -17,6 +17,13 @@ extension ServerFolder {
   public static func restore(
     _ backup: String, to target: String, keyFile: String? = nil, shipped: [Schema]
   ) async throws -> BackupSummary {
+    try await restore(backup, to: target, keyFile: keyFile, shipped: shipped, environment: .system)
+  }
+
+  /// Restores a backup with another clock and another random source.
+  package static func restore(
+    _ backup: String, to target: String, keyFile: String? = nil, shipped: [Schema], environment: Environment
+  ) async throws -> BackupSummary {
     let target = target.count > 1 && target.hasSuffix("/") ? String(target.dropLast()) : target
     guard try !Files.exists(target) || Files.isFolder(target) && Files.names(in: target).isEmpty else {
       throw ServerError(
@@ -42,7 +49,7 @@ extension ServerFolder {
         }
         return try SequentialFile(making: draft + "/" + name)
       }
-      let summary = try await check(draft, keyFile: keyFile, shipped: shipped)
+      let summary = try await check(draft, keyFile: keyFile, shipped: shipped, environment)
       for name in ["lock", "serving", "restoring"] { try Files.removeTree(draft + "/" + name) }
       try syncFolders(draft)
       try Files.rename(draft, to: target)
@@ -62,11 +69,14 @@ extension ServerFolder {
   }
 
   /// Checks a folder that was just written, and starts a new epoch of each account.
-  private static func check(_ draft: String, keyFile: String?, shipped: [Schema]) async throws -> BackupSummary {
+  private static func check(
+    _ draft: String, keyFile: String?, shipped: [Schema], _ environment: Environment
+  ) async throws -> BackupSummary {
     guard keyFile != nil || Files.exists(draft + "/server.key") else {
       throw ServerError(.wrongKey, "the backup does not contain the key of the server", remedy: .nameKeyFileOfBackup)
     }
-    let folder = try ServerFolder(draft, keyFile: keyFile, isCreating: false)
+    var folder = try ServerFolder(draft, keyFile: keyFile, isCreating: false)
+    folder.environment = environment
     let found = try folder.verify()
     if let first = found.findings.first(where: { !$0.isMissingContent }) {
       throw ServerError(

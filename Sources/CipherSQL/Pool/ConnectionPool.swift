@@ -129,13 +129,14 @@ final class ConnectionPool<Member: Connection>: Sendable {
     _ call: CancellableCall, _ access: String, on lease: Lease, _ body: @escaping @Sendable (Member) throws -> Result,
     then finish: @escaping @Sendable (Swift.Result<Result, any Error>) -> Void
   ) {
-    lease.connection.queue.async { [self] in
+    let run = { @Sendable [self] in
       let result = Swift.Result {
         try call.run(on: lease.connection) { try nesting.marking(access) { try body(lease.connection) } }
       }
       release(lease)
       finish(result)
     }
+    if PreferredExecutor.isSingleThread { run() } else { lease.connection.queue.async(execute: run) }
   }
 
   /// Calls `start` with a connection, now or as soon as one is available for this task.

@@ -1,5 +1,5 @@
 /// A type that sends requests and receives responses; one per platform.
-protocol HTTPBackend: Sendable {
+package protocol HTTPBackend: Sendable {
   /// Sends a request. The exchange receives the response.
   func start(_ request: OutgoingRequest, _ exchange: RequestTask)
 
@@ -8,12 +8,12 @@ protocol HTTPBackend: Sendable {
 }
 
 /// A request in the form that is sent.
-struct OutgoingRequest: Sendable {
-  var url: String
-  var headers: [(name: String, value: String)]
-  var method: String
-  var body: [UInt8]?
-  var upload: HTTPUpload?
+package struct OutgoingRequest: Sendable {
+  package var url: String
+  package var headers: [(name: String, value: String)]
+  package var method: String
+  package var body: [UInt8]?
+  package var upload: HTTPUpload?
   /// Whether the body of the response is wanted without decompression.
   var decompresses: Bool
   /// Whether the request may use a proxy. An unencrypted request never does, because the proxy could read it and the
@@ -24,10 +24,12 @@ struct OutgoingRequest: Sendable {
 }
 
 /// The status and the headers of a response.
-struct ResponseHead: Equatable, Sendable {
+package struct ResponseHead: Equatable, Sendable {
   var status: Int
   /// The headers by lowercase name.
-  var headers: [String: String] = [:]
+  var headers: [String: String]
+
+  package init(status: Int, headers: [String: String] = [:]) { (self.status, self.headers) = (status, headers) }
 
   var contentType: String? { headers["content-type"] }
   /// The length of the body in bytes that the server claims; `nil` without the header.

@@ -35,7 +35,7 @@ final class AccountStore: Sendable {
       try WriteMode.sync(on: connection) {
         let writer = EmbeddedWriter(connection, entities, map)
         return try writer.refreshDigests(
-          for: try writer.appliedSchemas(), within: ThreadTime(nanoseconds: ThreadTime.ofJob))
+          for: try writer.appliedSchemas(), within: ThreadTime(database.configuration.environment.clock))
       }
     }) {}
     try database.write { [map] connection in
@@ -65,7 +65,7 @@ final class AccountStore: Sendable {
       case .runningWithMore, .closed: return false
       }
     }
-    if isToStart { Task { await runJobs() } }
+    if isToStart { startTask { await self.runJobs() } }
   }
 
   private func runJobs() async {
@@ -77,7 +77,7 @@ final class AccountStore: Sendable {
         log("the dependents of a record are retried later: \(error)")
         jobs.withLock { if $0 != .closed { $0 = .idle } }
         let clock = database.configuration.environment.clock
-        Task { [weak self] in
+        startTask { [weak self] in
           try await clock.sleep(Self.pauseAfterFailure)
           self?.startJobs()
         }
@@ -95,7 +95,7 @@ final class AccountStore: Sendable {
       let writer = EmbeddedWriter(connection, entities, map)
       let before = try writer.lastSequence
       let isAny = try WriteMode.sync(on: connection) {
-        try writer.work(for: ThreadTime(nanoseconds: ThreadTime.ofJob))
+        try writer.work(for: ThreadTime(connection.environment.clock))
       }
       return (isAny, try writer.lastSequence != before)
     }

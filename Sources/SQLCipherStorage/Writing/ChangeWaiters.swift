@@ -53,7 +53,7 @@ final class ChangeWaiters: Sendable {
           return nil
         }
         if let known { return continuation.resume(returning: known) }
-        Task { [weak self, clock] in
+        startTask { [weak self, clock] in
           try await clock.sleep(.seconds(seconds))
           self?.end(ticket)
         }

@@ -63,7 +63,7 @@ extension EmbeddedWriter {
         AND firstVersion > 0
       ORDER BY storedAt, sequence LIMIT \(limit)
       """, as: Int64.self, Int64.self, String.self, String.self)
-    let budget = ThreadTime(nanoseconds: ThreadTime.ofJob)
+    let budget = ThreadTime(connection.environment.clock)
     var forgotten = 0
     var last: RetentionCursor?
     for (storedAt, sequence, type, uuid) in expired {

@@ -12,7 +12,7 @@ extension EmbeddedWriter {
   /// - Throws: ``StorageRefusal``, which names the remaining record.
   func requireNoObstacle(to root: RecordName) throws {
     guard map.obstructed.contains(root.entityType) else { return }
-    let budget = ThreadTime(nanoseconds: ThreadTime.ofJob)
+    let budget = ThreadTime(connection.environment.clock)
     var left = Self.mostObstacles
     var seen: Set<RecordName> = [root]
     var open = [root]

@@ -7,10 +7,16 @@
 #endif
 import Dispatch
 
+/// Reports writes to a database until it is stopped.
+package protocol WriteMonitor: Sendable {
+  /// Ends the reports.
+  func stop()
+}
+
 /// Reports writes to a database, by this process or another, without polling.
 ///
 /// `@unchecked Sendable` holds because the source is only cancelled, which Dispatch allows from any thread.
-final class DatabaseMonitor: @unchecked Sendable {
+final class DatabaseMonitor: WriteMonitor, @unchecked Sendable {
   private let source: any DispatchSourceProtocol
 
   #if os(Linux)

@@ -26,7 +26,7 @@ final class EventHub<Event: Sendable>: Sendable {
     }
     continuation.onTermination = { [weak self] _ in
       // Not in the call that ends it, which can hold the lock.
-      Task { self?.state.withLock { $0.listeners[number] = nil } }
+      startTask { [weak self] in self?.state.withLock { $0.listeners[number] = nil } }
     }
     return stream
   }

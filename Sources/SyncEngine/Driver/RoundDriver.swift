@@ -86,7 +86,7 @@ struct RoundDriver: Sendable {
 
   private func watch(_ step: RoundStep) -> Task<Void, any Error>? {
     step.slowSeconds.map { seconds in
-      Task { [vault, clock] in
+      startTask { [vault, clock] in
         try await clock.sleep(.seconds(seconds))
         try await vault.sync { try $0.noteSlow(step: step.name) }
       }

@@ -14,7 +14,7 @@ extension SyncWorker {
     let isTold = isTold
     isTold.withLock { $0 = false }
     let (told, toldOfFiles) = (signals.events(), fileSignals.events())
-    let watch = try DatabaseMonitor(vault.databasePath) { [signals] in
+    let watch = try watchWrites(vault.databasePath) { [signals] in
       // Many writes in a row are one reason to look.
       let isNew = isTold.withLock { told in
         defer { told = true }
@@ -66,7 +66,7 @@ extension SyncWorker {
   /// Starts a timer that signals at a time.
   nonisolated func startTimer(_ time: Int64?, _ signal: @escaping @Sendable () -> Void) -> Task<Void, any Error>? {
     time.map { time in
-      Task { [clock] in
+      startTask { [clock] in
         try await clock.sleep(.milliseconds(max(time - clock.now(), 0)))
         signal()
       }

@@ -70,16 +70,18 @@ extension SyncWorker {
     }
   }
 
+  private func forget(_ round: Task<SyncReport, any Error>) { saving.remove(round) }
+
   private func send(_ written: SaveTracking, within limit: Duration) async throws -> SaveOutcome {
     let end = clock.instant() + limit
     // Not a child task, because a response after the limit must be processed.
-    let round = Task { try await self.push(until: end) }
+    let round = startTask { try await self.push(until: end) }
     saving.insert(round)
     let isOver = Locked<Result<SyncReport, any Error>?>(nil)
-    Task {
+    startTask {
       let result = await round.result
       isOver.withLock { $0 = result }
-      saving.remove(round)
+      await self.forget(round)
     }
     var pause = 5
     while true {

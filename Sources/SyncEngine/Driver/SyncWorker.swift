@@ -27,6 +27,8 @@ public actor SyncWorker {
   nonisolated let fileSignals = EventHub<Void>(keeping: 1)
   /// Whether a write was reported and not processed yet.
   let isTold = Locked(false)
+  /// Starts to report the writes to the database at a path.
+  let watchWrites: WatchWrites
 
   /// The causes of rounds.
   enum Signal: Sendable {
@@ -41,7 +43,16 @@ public actor SyncWorker {
   ///   - remote: the server.
   ///   - monitor: the state of the network.
   public init(vault: Vault, remote: any Remote, monitor: NetworkMonitor) {
+    self.init(vault: vault, remote: remote, monitor: monitor) { try DatabaseMonitor($0, $1) }
+  }
+
+  /// Starts to call a closure after each write to the database at a path.
+  package typealias WatchWrites = @Sendable (String, @escaping @Sendable () -> Void) throws -> any WriteMonitor
+
+  /// Creates a worker that learns of writes in another way than from the operating system.
+  package init(vault: Vault, remote: any Remote, monitor: NetworkMonitor, watchWrites: @escaping WatchWrites) {
     self.vault = vault
+    self.watchWrites = watchWrites
     self.monitor = monitor
     self.remote = MonitoredRemote(remote, monitor: monitor)
   }

@@ -108,7 +108,7 @@ extension SyncService {
     // A client that disconnects cancels its request. The work continues, and the repeated request finds the stored
     // responses.
     let (role, storedAt) = (call.caller.role, storingTime(now))
-    let work = Task { [storage, now, log] in
+    let work = startTask { [storage, now, log] in
       try await storage.write(call.caller.account) { [entities = storage.entities] data in
         if mark.provesCopy(after: try data.mark(of: device)) { throw HTTPProblem.deviceCopied }
         try data.keep(mark, of: device, at: storedAt)

@@ -33,7 +33,7 @@ extension NetworkMonitor {
           state.network = .limited
         }
       }
-      if status.hasInterface, needsInterface { Task { await self.probe() } }
+      if status.hasInterface, needsInterface { startTask { await self.probe() } }
     }
   }
 
@@ -45,7 +45,7 @@ extension NetworkMonitor {
       if isFixed || state.isForcedOffline || needsInterface && !state.interfaces.hasInterface { return nil }
       if let probe = state.probe { return probe }
       // A task of its own, because the cancellation of one caller must not end it for the others.
-      let probe = Task { await self.askOnce() }
+      let probe = startTask { await self.askOnce() }
       state.probe = probe
       return probe
     }

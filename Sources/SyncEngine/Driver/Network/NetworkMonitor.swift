@@ -89,7 +89,7 @@ public final class NetworkMonitor: TransferNetwork {
     }
     continuation.onTermination = { [weak self] _ in
       // Not in the call that ends it, which can hold the lock.
-      Task { self?.locked.withLock { $0.listeners[number] = nil } }
+      startTask { [weak self] in self?.locked.withLock { $0.listeners[number] = nil } }
     }
     return stream
   }

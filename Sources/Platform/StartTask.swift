@@ -1,0 +1,33 @@
+/// A task executor with one thread, on which blocking work runs in place.
+///
+/// A simulation has one. Its tasks never leave the executor, so that one seed fixes the order of everything.
+package protocol SingleThreadExecutor: TaskExecutor {}
+
+/// The executor that the current task prefers.
+package enum PreferredExecutor {
+  /// The executor; `nil` outside of a task, for a task without a preference, and on systems that do not report it.
+  package static var current: (any TaskExecutor)? {
+    guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return nil }
+    return withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+  }
+
+  /// Whether blocking work runs in place.
+  package static var isSingleThread: Bool { current is any SingleThreadExecutor }
+}
+
+/// Starts a task that the cancellation of the current task does not reach, on the executor that the current task
+/// prefers. `Task.init` inherits actor and priority, but not this executor.
+@discardableResult
+package func startTask<Success: Sendable>(
+  _ body: @escaping @Sendable () async throws -> Success
+) -> Task<Success, any Error> {
+  Task(executorPreference: PreferredExecutor.current, operation: body)
+}
+
+/// Starts a task that does not throw; see ``startTask(_:)-(()asyncthrows->Success)``.
+@discardableResult
+package func startTask<Success: Sendable>(
+  _ body: @escaping @Sendable () async -> Success
+) -> Task<Success, Never> {
+  Task(executorPreference: PreferredExecutor.current, operation: body)
+}

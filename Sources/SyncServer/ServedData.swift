@@ -1,0 +1,101 @@
+import CipherSQL
+import FileServer
+import HTTPServer
+import Platform
+import SQLCipherStorage
+import ServerStorage
+
+/// The data of a folder with the routes that serve it: a server without a network.
+package final class ServedData: Sendable {
+  /// Finds the handler of a request.
+  package let router: Router<Member>
+  let storage: any RecordStorage
+  let files: any FileStorage
+  private let sessions: UploadSessions
+  private let directory: ServerDirectory
+  private let retention: Retention
+  private let clock: ServerClock
+  private let log: RequestLog
+  private let housekeeping = Locked<Task<Void, Never>?>(nil)
+  private let hold: Locked<FolderLock?>
+
+  /// Opens the data.
+  /// - Throws: ``ServerError`` with `busy` if another server uses the folder, or with `wrongKey`; `SQLError` for a
+  ///   schema that cannot be applied.
+  package init(_ settings: FieldVaultServer.Settings) throws {
+    hold = Locked(try settings.folder.holdForServing())
+    let environment = settings.folder.environment
+    let log = settings.log.timed(by: environment.clock)
+    self.log = log
+    let directory = try ServerDirectory(in: settings.folder)
+    let storage = try EmbeddedStorage(
+      in: settings.folder, schemas: settings.schemas, accounts: try directory.accounts(),
+      log: { log.failure($0) })
+    self.directory = directory
+    self.storage = storage
+    let files = settings.fileStorage(settings.folder)
+    self.files = files
+    let limits = settings.limits
+    sessions = UploadSessions(limit: limits.files.uploadsAtOnce, clock: environment.clock)
+    let inUse = { @Sendable (account: AccountName, contents: [String]) in
+      try await storage.flushFailedCommits(account)
+      return try await storage.read(account) { try $0.contentsInUse(among: contents) }
+    }
+    let clock = try ServerClock(directory)
+    self.clock = clock
+    let records = SyncService(
+      storage: storage, limits: limits, serverUuid: directory.serverUuid, log: log,
+      environment: environment, isPresigned: settings.objectStore != nil, storingTime: { clock.storing(at: $0) })
+    let objects = settings.objectStore.map { store in
+      ObjectFiles(
+        store: store, database: { try files.database($0) }, log: log, environment: environment,
+        scratch: { "\(settings.folder.path)/accounts/\($0.folder)" })
+    }
+    let fileService = FileService(
+      storage: files, inUse: inUse,
+      claims: { account, content in try await storage.read(account) { try $0.claims(on: content) } },
+      limits: limits.files,
+      sessions: sessions, log: log, environment: environment,
+      objects: objects, publicURL: settings.publicURL)
+    router = Router(
+      routes: records.routes + fileService.routes, log: log, user: { try directory.member(token: $0) },
+      authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
+    retention = Retention(
+      days: settings.retentionDays, storage: storage, files: files, objects: objects, inUse: inUse,
+      directory: directory, log: log)
+  }
+
+  /// Starts the removal of old data, which runs until ``stopWaiting()``.
+  package func startHousekeeping() {
+    let (retention, clock) = (retention, clock)
+    housekeeping.withLock { $0 = startTask { await retention.run(clock) } }
+  }
+
+  /// Returns whether the token of a running request is still valid.
+  func isValid(_ caller: any Caller) -> Bool {
+    guard let member = caller as? Member else { return false }
+    do {
+      return try directory.isValid(member)
+    } catch {
+      // If the result cannot be determined, the request continues.
+      log.failure("cannot look up a token: \(error)")
+      return true
+    }
+  }
+
+  /// Ends long polls and housekeeping.
+  package func stopWaiting() {
+    housekeeping.withLock { $0 }?.cancel()
+    storage.stopWaiting()
+  }
+
+  /// Waits for the ends of uploads and housekeeping, then closes the databases. No request may be running.
+  package func close(waitingAtMost limit: Duration) async {
+    await housekeeping.withLock { $0 }?.value
+    await sessions.waitForAll(atMost: limit)
+    files.close()
+    storage.close()
+    directory.close()
+    hold.withLock { $0 = nil }
+  }
+}
