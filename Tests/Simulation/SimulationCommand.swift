@@ -11,6 +11,7 @@ enum SimulationCommand {
     let words = Array(CommandLine.arguments.dropFirst())
     signal(SIGPIPE, SIG_IGN)
     if words.first == "device" { exit(await DeviceProcess.run(Array(words.dropFirst()))) }
+    if words.first == "seeds" { exit(try SeedCommand.run(Array(words.dropFirst()))) }
     let options: Options
     do {
       options = try Options(words)

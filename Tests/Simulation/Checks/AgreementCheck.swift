@@ -4,7 +4,7 @@ import SyncModel
 
 /// Statement 6: all devices and the server agree on every record that they share.
 struct AgreementCheck {
-  let devices: [OpenDevice]
+  let devices: [any WatchedDevice]
   let server: Connection
   /// The digests of the server.
   let digests: EntityDigests
@@ -34,7 +34,7 @@ struct AgreementCheck {
     }
   }
 
-  private func compare(_ device: OpenDevice, _ table: RecordTable) throws {
+  private func compare(_ device: any WatchedDevice, _ table: RecordTable) throws {
     let type = table.entity.type
     let catalog = device.vault.syncCatalog
     let ours = try device.read { connection in
@@ -51,12 +51,12 @@ struct AgreementCheck {
     guard !different.isEmpty else { return }
     throw Violation(
       6,
-      try ["\(device.seat.name) and the server differ about \(different.count) of \(type)"]
+      try ["\(device.name) and the server differ about \(different.count) of \(type)"]
         + different.sorted().prefix(3).flatMap { try state.lines(type, $0) })
   }
 
   /// Equal records have the versions of the server.
-  private func compareVersions(_ device: OpenDevice, _ table: RecordTable) throws {
+  private func compareVersions(_ device: any WatchedDevice, _ table: RecordTable) throws {
     let type = table.entity.type
     let theirs = Dictionary(
       try server.fetchRows(
@@ -74,14 +74,14 @@ struct AgreementCheck {
       throw Violation(
         6,
         [
-          "\(device.seat.name) has version \(version) of \(type) \(uuid), and the server has "
+          "\(device.name) has version \(version) of \(type) \(uuid), and the server has "
             + "\(theirs[uuid].map { "\($0)" } ?? "none")"
         ] + (try state.lines(type, uuid)))
     }
   }
 
   /// The records that the user has to decide about, which are not shared yet.
-  private func contested(_ device: OpenDevice, _ type: String) throws -> Set<String> {
+  private func contested(_ device: any WatchedDevice, _ type: String) throws -> Set<String> {
     let uuids = try device.read { connection in
       try connection.fetch(
         """
@@ -93,7 +93,7 @@ struct AgreementCheck {
 
   /// The records of which the device cannot have the server's version before the user acts: versions whose UNIQUE value another record
   /// has that waits for the user, records whose sealed operation is blocked, and the records that reference any of these.
-  private func heldBack(_ device: OpenDevice) throws -> Set<String> {
+  private func heldBack(_ device: any WatchedDevice) throws -> Set<String> {
     try device.read { connection in
       var held = Set(
         try connection.fetch(
@@ -118,7 +118,7 @@ struct AgreementCheck {
 
   /// The records whose values are in the way of the refused versions in the inbox, by the UUID of the version.
   private func holdersOfRefused(
-    _ device: OpenDevice, _ connection: Connection
+    _ device: any WatchedDevice, _ connection: Connection
   ) throws -> [String: [(uuid: String, awaitsUser: Bool)]] {
     let refused = try connection.fetchRows(
       "SELECT entityType, entityUuid, record FROM SyncInbox WHERE reason = 'refused'", as: String.self, String.self,
@@ -153,7 +153,7 @@ struct AgreementCheck {
       """, as: Int.self) != nil
   }
 
-  private func checkInbox(_ device: OpenDevice) throws {
+  private func checkInbox(_ device: any WatchedDevice) throws {
     let kept = try device.read { connection in
       try connection.fetchRows(
         "SELECT entityType, entityUuid, reason || ': ' || coalesce(detail, '') FROM SyncInbox", as: String.self,
@@ -162,7 +162,7 @@ struct AgreementCheck {
     let held = try heldBack(device)
     for (type, uuid, reason) in kept where !held.contains(uuid) {
       throw Violation(
-        6, ["\(device.seat.name) keeps \(type) \(uuid) in its inbox: \(reason)"] + (try state.lines(type, uuid)))
+        6, ["\(device.name) keeps \(type) \(uuid) in its inbox: \(reason)"] + (try state.lines(type, uuid)))
     }
   }
 }

@@ -4,7 +4,7 @@ import VaultStore
 /// Statement 1: an acknowledged write is at the server or in the outbox, or a user of this device has changed or
 /// discarded it, or the store has recorded that a policy overwrote it.
 struct JournalCheck {
-  let device: OpenDevice
+  let device: any WatchedDevice
   let connection: Connection
   /// The values that each record has had at the server.
   let markers: [String: Set<String>]
@@ -18,7 +18,7 @@ struct JournalCheck {
   private enum Verdict { case settled, waits, lost }
 
   func check() throws {
-    let (entries, acknowledged) = try Journal.read(device.journal.path)
+    let (entries, acknowledged) = try device.entries()
     // Later entries about the same record, or about another one.
     let editsOfDeleted = Self.editsOfDeleted(entries)
     var laterOfRecord: [String: Set<Journal.Kind>] = [:]
@@ -28,7 +28,7 @@ struct JournalCheck {
         laterOfRecord[entry.uuid, default: []].insert(entry.kind)
         later.insert(entry.kind)
       }
-      guard acknowledged.contains(entry.transaction), !device.seat.settled.contains(index) else { continue }
+      guard acknowledged.contains(entry.transaction), !device.isSettled(index) else { continue }
       let own = laterOfRecord[entry.uuid] ?? []
       let verdict: Verdict
       switch entry.kind {
@@ -39,13 +39,13 @@ struct JournalCheck {
       default: verdict = .settled
       }
       switch verdict {
-      case .settled: device.seat.settled.insert(index)
+      case .settled: device.settle(index)
       case .waits: break
       case .lost:
         throw Violation(
           1,
           [
-            "\(device.seat.name) acknowledged \(entry.kind) \(entry.marker) in transaction \(entry.transaction), and it is nowhere:",
+            "\(device.name) acknowledged \(entry.kind) \(entry.marker) in transaction \(entry.transaction), and it is nowhere:",
             "\(entry.entity) \(entry.uuid)",
           ])
       }
@@ -103,7 +103,7 @@ struct JournalCheck {
   }
 
   private func row(_ entry: Journal.Entry) throws -> (isDirty: Bool, isDeleted: Bool, marker: String)? {
-    guard let kind = device.seat.workload.kind(entry.entity) else { return nil }
+    guard let kind = device.workload.kind(entry.entity) else { return nil }
     return try connection.fetchRows(
       """
       SELECT isDirty, isDeleted, coalesce(\(identifier: kind.marker), '') FROM \(identifier: kind.table)

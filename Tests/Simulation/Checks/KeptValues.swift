@@ -17,16 +17,13 @@ struct KeptValues {
   private var lengths: [String: Int] = [:]
 
   /// The values before the server is restored, and after vaults were.
-  init(_ world: World) throws {
+  /// - Parameter history: the versions of the server.
+  init(_ devices: [any WatchedDevice], _ history: [ServerStore.Version]) throws {
     var current: [String: ServerStore.Version] = [:]
-    let database = try world.store.open()
-    defer { database.close() }
-    for version in try database.read({ try world.store.history(in: $0) }) { current[version.uuid] = version }
+    for version in history { current[version.uuid] = version }
     var unsent: Set<String> = []
-    for seat in world.seats {
-      let device = try OpenDevice(seat, url: world.url)
-      defer { device.close() }
-      lengths[seat.name] = try Journal.read(device.journal.path).entries.count
+    for device in devices {
+      lengths[device.name] = try device.entries().entries.count
       try device.read { connection in
         unsent.formUnion(
           try connection.fetch(
@@ -35,7 +32,7 @@ struct KeptValues {
             UNION SELECT entityUuid FROM OfflineConflictResolution WHERE resolvedAt IS NULL
             UNION SELECT entityUuid FROM SyncInbox
             """, as: String.self))
-        for kind in world.workload.kinds {
+        for kind in device.workload.kinds {
           for (uuid, marker, isDeleted) in try connection.fetchRows(
             """
             SELECT uuid, coalesce(\(identifier: kind.marker), ''), isDeleted FROM \(identifier: kind.table)
@@ -45,7 +42,7 @@ struct KeptValues {
             guard let version = current[uuid], version.isDeleted == isDeleted, version.marker ?? "" == marker else {
               continue
             }
-            values[uuid] = Value(entity: kind.entity, marker: marker, isDeleted: isDeleted, holder: seat.name)
+            values[uuid] = Value(entity: kind.entity, marker: marker, isDeleted: isDeleted, holder: device.name)
           }
         }
       }
@@ -59,15 +56,15 @@ struct KeptValues {
   ///   - lost: the versions of the server before each of its restores.
   /// - Throws: ``Violation``
   func check(
-    _ devices: [OpenDevice], _ history: [ServerStore.Version], lost: [[ServerStore.Version]],
+    _ devices: [any WatchedDevice], _ history: [ServerStore.Version], lost: [[ServerStore.Version]],
     isHandled: (String) -> Bool
   ) throws {
     var current: [String: ServerStore.Version] = [:]
     for version in history { current[version.uuid] = version }
     var written: Set<String> = []
     for device in devices {
-      let entries = try Journal.read(device.journal.path).entries
-      written.formUnion(entries.dropFirst(lengths[device.seat.name] ?? 0).map(\.uuid))
+      let entries = try device.entries().entries
+      written.formUnion(entries.dropFirst(lengths[device.name] ?? 0).map(\.uuid))
     }
     for (uuid, value) in values.sorted(by: { $0.key < $1.key }) where !written.contains(uuid) {
       let now = current[uuid]
@@ -99,7 +96,7 @@ struct KeptValues {
     return versions.contains { $0.marker == now.marker && $0.version > earlier.version }
   }
 
-  private static func shows(_ device: OpenDevice, _ uuid: String, _ marker: String) throws -> Bool {
+  private static func shows(_ device: any WatchedDevice, _ uuid: String, _ marker: String) throws -> Bool {
     try device.read { connection in
       try connection.fetchOne(
         """
@@ -110,8 +107,8 @@ struct KeptValues {
     }
   }
 
-  private static func waits(_ device: OpenDevice, _ uuid: String, _ value: Value) throws -> Bool {
-    guard let kind = device.seat.workload.kind(value.entity) else { return false }
+  private static func waits(_ device: any WatchedDevice, _ uuid: String, _ value: Value) throws -> Bool {
+    guard let kind = device.workload.kind(value.entity) else { return false }
     return try device.read { connection in
       try connection.fetchOne(
         """

@@ -4,7 +4,7 @@ import SyncModel
 
 /// The complete state of one record on all devices and at the server, for the report of a violation.
 struct StateOfRecord {
-  let devices: [OpenDevice]
+  let devices: [any WatchedDevice]
   let server: Connection
   let history: HistoryCheck
   let workload: Workload
@@ -25,7 +25,7 @@ struct StateOfRecord {
     }
     for device in devices {
       lines += try device.read { connection in
-        try self.lines(device, connection, type, uuid).map { "\(device.seat.name): \($0)" }
+        try self.lines(device, connection, type, uuid).map { "\(device.name): \($0)" }
       }
     }
     return lines
@@ -59,7 +59,7 @@ struct StateOfRecord {
     }
   }
 
-  private func lines(_ device: OpenDevice, _ connection: Connection, _ type: String, _ uuid: String) throws -> [String]
+  private func lines(_ device: any WatchedDevice, _ connection: Connection, _ type: String, _ uuid: String) throws -> [String]
   {
     var lines: [String] = []
     guard let table = device.vault.syncCatalog.tables[type] else { return lines }

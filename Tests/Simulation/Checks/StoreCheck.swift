@@ -3,7 +3,7 @@ import VaultStore
 
 /// Statement 2 in one vault: a dirty record has exactly one way to become clean.
 struct StoreCheck {
-  let device: OpenDevice
+  let device: any WatchedDevice
   let connection: Connection
 
   /// - Parameter isQuiet: whether nothing may be under way.
@@ -14,7 +14,7 @@ struct StoreCheck {
     }
     problems += try operations(isQuiet: isQuiet)
     guard problems.isEmpty else {
-      throw Violation(2, ["on \(device.seat.name)\(isQuiet ? "" : ", right after its process was gone"):"] + problems)
+      throw Violation(2, ["on \(device.name)\(isQuiet ? "" : ", right after its process was gone"):"] + problems)
     }
   }
 
@@ -77,7 +77,7 @@ struct StoreCheck {
           AND blocker.completedAt IS NULL)
       """, as: String.self)
     guard waiting.isEmpty else {
-      throw Violation(5, waiting.map { "\(device.seat.name): \($0) waits for nothing and is not sent" })
+      throw Violation(5, waiting.map { "\(device.name): \($0) waits for nothing and is not sent" })
     }
   }
 }

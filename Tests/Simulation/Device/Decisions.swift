@@ -6,7 +6,7 @@ import VaultStore
 /// The user's decisions about conflicts and failed operations.
 struct Decisions {
   let vault: Vault
-  let journal: Journal
+  let journal: any Recorder
   let name: String
   var random: Seeded
   var transaction: Int

@@ -2,9 +2,18 @@ import Foundation
 import Glibc
 import TestSupport
 
+/// Receives the intended writes of a device and their acknowledgements.
+protocol Recorder {
+  /// Records the intention of a transaction. A transaction without an acknowledgement may have happened or not.
+  func intend(_ transaction: Int, _ entries: [Journal.Entry])
+
+  /// Records that a transaction was committed.
+  func acknowledge(_ transaction: Int)
+}
+
 /// The intended writes of a device and their acknowledgements, in a file next to its vault. A line is on the disk
 /// when the call returns. The line of an acknowledgement is written after the commit has returned.
-struct Journal {
+struct Journal: Recorder {
   enum Kind: String {
     /// A new record, or another value of its marker.
     case mark
@@ -37,7 +46,6 @@ struct Journal {
 
   func close() { Glibc.close(descriptor) }
 
-  /// Writes the intention of a transaction. A transaction without an acknowledgement may have happened or not.
   func intend(_ transaction: Int, _ entries: [Entry]) {
     write(
       entries.map { "\(transaction)\t\($0.kind.rawValue)\t\($0.entity)\t\($0.uuid)\t\($0.marker)\n" }.joined(),

@@ -7,13 +7,15 @@ import VaultStore
 struct Person {
   let vault: Vault
   let workload: Workload
-  let journal: Journal
+  let journal: any Recorder
   /// Names the device in its markers.
   let name: String
   /// How wrong the device's clock is, in seconds; nil leaves the times to the database.
   let clockError: Int?
   var random: Seeded
   var transaction: Int
+  /// Called before each statement, for the log of a replay.
+  var executes: (SQL) -> Void = { _ in }
 
   private struct Step {
     let entries: [Journal.Entry]
@@ -36,7 +38,10 @@ struct Person {
         let steps = try kinds.compactMap { try step($0, connection, &dice) }
         guard !steps.isEmpty else { return false }
         journal.intend(transaction, steps.flatMap(\.entries))
-        for statement in steps.flatMap(\.statements) { _ = try connection.execute(statement) }
+        for statement in steps.flatMap(\.statements) {
+          executes(statement)
+          _ = try connection.execute(statement)
+        }
         return true
       }
       guard isDone else { return }
@@ -208,6 +213,6 @@ struct Person {
 
   private func time(_ dice: inout Seeded) -> String? {
     guard let clockError, dice.chance(0.7) else { return nil }
-    return Date(timeIntervalSinceNow: Double(clockError)).sqlText
+    return Date(timeInterval: Double(clockError), since: vault.environment.date).sqlText
   }
 }

@@ -23,6 +23,13 @@ struct Workload: Sendable {
     Workload("values", kinds: Kind.values),
   ]
 
+  /// The workloads of the deterministic simulation.
+  static let simulated = [
+    Workload("restoration", kinds: Kind.restoration, hasIncidents: true),
+    Workload("references", kinds: Kind.references), Workload("places", kinds: Kind.places),
+    Workload("values", kinds: Kind.values),
+  ]
+
   private init(_ name: String, kinds: [Kind], hasIncidents: Bool) {
     (self.name, self.kinds, self.hasIncidents, folder) = (name, kinds, hasIncidents, nil)
   }

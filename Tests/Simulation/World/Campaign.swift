@@ -74,9 +74,3 @@ final class Campaign {
   }
 }
 
-extension Seeded {
-  fileprivate var first: UInt64 {
-    var copy = self
-    return copy.next()
-  }
-}

@@ -41,7 +41,7 @@ struct Incidents {
     }
     if let restored { try restore(world.seats[restored], in: world) }
     resent.formUnion(try Self.unfinished(world))
-    let kept = try KeptValues(world)
+    let kept = try Self.kept(world)
     if restoresServer {
       try restoreServer(of: world)
     } else if startsEpoch {
@@ -54,6 +54,15 @@ struct Incidents {
     }
     if backsUpServer { try backUpServer(of: world) }
     return kept
+  }
+
+  private static func kept(_ world: World) throws -> KeptValues {
+    let database = try world.store.open()
+    defer { database.close() }
+    let history = try database.read { try world.store.history(in: $0) }
+    let devices = try world.seats.map { try OpenDevice($0, url: world.url) }
+    defer { for device in devices { device.close() } }
+    return try KeptValues(devices, history)
   }
 
   private mutating func backUp(_ seat: Seat, in world: World) throws {

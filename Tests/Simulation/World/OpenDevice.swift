@@ -5,8 +5,10 @@ import SyncEngine
 import SyncModel
 
 /// The vault of a device, opened by the orchestrator while the device's own process is gone.
-struct OpenDevice {
+struct OpenDevice: WatchedDevice {
   let seat: Seat
+  var name: String { seat.name }
+  var workload: Workload { seat.workload }
   let vault: Vault
   let remote: FieldVaultRemote
   let worker: SyncWorker
@@ -30,71 +32,40 @@ struct OpenDevice {
     journal.close()
   }
 
+  func entries() throws -> (entries: [Journal.Entry], acknowledged: Set<Int>) { try Journal.read(journal.path) }
+
+  func isSettled(_ index: Int) -> Bool { seat.settled.contains(index) }
+
+  func settle(_ index: Int) { seat.settled.insert(index) }
+
   func decisions(_ seed: UInt64) throws -> Decisions {
     Decisions(
       vault: vault, journal: journal, name: seat.name, random: Seeded(seed),
       transaction: try Journal.next(journal.path))
   }
 
-  /// How many of its records wait for a user's decision, or for one that does.
-  func undecided() throws -> Int {
-    try read { connection in
-      try connection.fetchOne(
-        """
-        SELECT (SELECT count(*) FROM OfflineSyncQueue WHERE completedAt IS NULL)
-          + (SELECT count(*) FROM OfflineConflictResolution WHERE resolvedAt IS NULL) + (SELECT count(*) FROM SyncInbox)
-        """, as: Int.self) ?? 0
-    }
-  }
+  /// The longest sync: without faults one takes seconds.
+  private static let longestSync = Duration.seconds(180)
 
-  /// The first operations and transfers that remain, a line for each.
-  func unfinished() throws -> [String] {
-    try read { connection in
-      try connection.fetch(
-        """
-        SELECT * FROM (SELECT 'operation ' || status || ': ' || entityType || ' ' || entityUuid FROM OfflineSyncQueue
-            WHERE completedAt IS NULL LIMIT 6)
-          UNION ALL SELECT * FROM (SELECT 'transfer ' || direction || ' ' || status || ': ' || contentUuid FROM AttachmentTransfer
-            LIMIT 6)
-        """, as: String.self)
-    }
-  }
-
-  /// The records that a policy decided about without a common version.
-  func decidedWithoutBase() throws -> [String] {
-    try read { connection in
-      try connection.fetch(
-        """
-        SELECT entityUuid FROM OfflineConflictResolution
-        WHERE resolvedBy = 'policy' AND resolution = 'local_wins' AND base IS NULL
-        """, as: String.self)
-    }
-  }
-
-  /// A line for each record, which changes with each version that comes from the server.
-  func states() throws -> Set<String> {
-    var states: Set<String> = []
-    for kind in seat.workload.kinds {
-      let lines = try read { connection in
-        try connection.fetch(
-          """
-          SELECT uuid || ' had version ' || syncVersion || ', made ' || createdAt || ', edited ' || updatedAt
-            || coalesce(', synced ' || lastSyncedAt, '')
-          FROM \(identifier: kind.table)
-          """, as: String.self)
+  /// A round that is cancelled after ``longestSync``.
+  func round(_ request: RoundRequest) async throws -> SyncReport {
+    let (worker, limit) = (worker, Self.longestSync)
+    let report = try await withThrowingTaskGroup(of: SyncReport?.self) { group in
+      group.addTask {
+        do { return try await worker.sync(request) } catch is CancellationError { return nil }
       }
-      states.formUnion(lines.map { "\(kind.entity) \($0)" })
+      group.addTask {
+        try await Task.sleep(for: limit)
+        return nil
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? nil
     }
-    return states
+    guard let report else {
+      throw Violation(5, ["a sync of \(name) goes on after \(limit)"] + (try unfinished()))
+    }
+    return report
   }
 
-  /// Makes operations due that wait for their next attempt, as if that time had passed.
-  func hasten() throws {
-    try vault.database.write { connection in
-      _ = try connection.execute(
-        "UPDATE OfflineSyncQueue SET scheduledAt = NULL WHERE status = 'pending' AND scheduledAt IS NOT NULL")
-    }
-  }
-
-  func read<Result>(_ body: (Connection) throws -> Result) throws -> Result { try vault.database.read(body) }
+  func pause() async throws { try await Task.sleep(for: .milliseconds(50)) }
 }

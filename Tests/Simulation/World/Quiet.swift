@@ -7,10 +7,8 @@ import SyncEngine
 struct Quiet {
   /// More decisions one after the other than this are not a bounded time.
   static let limit = 20
-  /// A sync that takes longer than this never ends: without faults one takes seconds.
-  static let longestSync = Duration.seconds(180)
 
-  let devices: [OpenDevice]
+  let devices: [any WatchedDevice]
   /// Whether open conflicts are decided, or left open.
   let resolves: Bool
   /// The depth of the reference graph.
@@ -34,7 +32,7 @@ struct Quiet {
       guard try report.repaired <= max(undecided, device.undecided()) else {
         throw Violation(
           6,
-          ["a comparison of \(device.seat.name) finds \(report.repaired) differences"]
+          ["a comparison of \(device.name) finds \(report.repaired) differences"]
             + (try before.subtracting(device.states()).sorted().prefix(6)))
       }
     }
@@ -65,9 +63,9 @@ struct Quiet {
         guard changes > 0 else { continue }
         isQuiet = false
         log.append(
-          "round \(round), \(device.seat.name): pushed \(report.pushed), merged \(report.merged), pulled \(report.pulled), "
+          "round \(round), \(device.name): pushed \(report.pushed), merged \(report.merged), pulled \(report.pulled), "
             + "conflicts \(report.conflicts), failed \(report.failed), delayed \(report.delayed), repaired \(report.repaired) "
-            + (try device.vault.conflictNames()))
+            + (try device.conflictNames()))
       }
       if isQuiet { break }
     }
@@ -83,16 +81,16 @@ struct Quiet {
   }
 
   /// A round of a device, without faults.
-  static func sync(_ device: OpenDevice, _ request: RoundRequest = RoundRequest()) async throws -> SyncReport {
+  static func sync(_ device: any WatchedDevice, _ request: RoundRequest = RoundRequest()) async throws -> SyncReport {
     var report = SyncReport()
     // A connection that the server still had from before may end once more.
     for _ in 0..<3 {
       do {
-        report = try await bounded(device, request)
+        report = try await device.round(request)
       } catch let violation as Violation {
         throw violation
       } catch {
-        throw Violation(5, "\(device.seat.name) cannot sync: \(error)")
+        throw Violation(5, "\(device.name) cannot sync: \(error)")
       }
       if report.outcome == .done { return report }
       if report.heldDeletions != nil {
@@ -100,44 +98,16 @@ struct Quiet {
         continue
       }
       guard report.outcome == .offline else { break }
-      try await Task.sleep(for: .milliseconds(50))
+      try await device.pause()
     }
     throw Violation(
-      5, "\(device.seat.name) ends a round with \(report.outcome): \(report.failure.map { "\($0)" } ?? "")")
+      5, "\(device.name) ends a round with \(report.outcome): \(report.failure.map { "\($0)" } ?? "")")
   }
 
-  /// A round that is cancelled after ``longestSync``.
-  private static func bounded(_ device: OpenDevice, _ request: RoundRequest) async throws -> SyncReport {
-    let (worker, limit) = (device.worker, longestSync)
-    let report = try await withThrowingTaskGroup(of: SyncReport?.self) { group in
-      group.addTask {
-        do { return try await worker.sync(request) } catch is CancellationError { return nil }
-      }
-      group.addTask {
-        try await Task.sleep(for: limit)
-        return nil
-      }
-      defer { group.cancelAll() }
-      return try await group.next() ?? nil
-    }
-    guard let report else {
-      throw Violation(5, ["a sync of \(device.seat.name) goes on after \(limit)"] + (try device.unfinished()))
-    }
-    return report
-  }
-
-  private func decide(_ device: OpenDevice, _ turn: Int, _ seed: UInt64) throws -> Int {
+  private func decide(_ device: any WatchedDevice, _ turn: Int, _ seed: UInt64) throws -> Int {
     var decisions = try device.decisions(seed)
     // Operations that fail repeatedly are discarded in the end.
     let count = try decisions.settleFailed(1, retries: turn < 5 ? 0.5 : 0)
     return resolves ? try decisions.resolve(1) + count : count
-  }
-}
-
-extension Vault {
-  /// A readable list of the open conflicts.
-  fileprivate func conflictNames() throws -> String {
-    try conflicts(resolved: false).map { "\($0.conflictType) \($0.fields): \($0.entityType) \($0.entityUuid)" }
-      .joined(separator: ", ")
   }
 }

@@ -21,7 +21,7 @@ struct ServerStore {
   }
 
   func open() throws -> Database {
-    let accounts = try FileManager.default.contentsOfDirectory(atPath: data + "/accounts")
+    let accounts = try Files.names(in: data + "/accounts")
     guard let account = accounts.first, accounts.count == 1 else { throw Unexpected("accounts: \(accounts)") }
     return try ServerFolder(data, isCreating: false).openDatabase(
       "accounts/\(account)/records.db", keyName: "account \(account)", readers: 1)

@@ -47,6 +47,12 @@ final class World {
   /// The server's database as it is now.
   var store: ServerStore { ServerStore(data: server.data, workload: workload) }
 
+  var circumstances: Circumstances {
+    Circumstances(
+      operations: proxy.operations, resent: incidents.resent, lostHistories: incidents.lostHistories,
+      lostTombstones: incidents.lostTombstones, hasIncidents: workload.hasIncidents)
+  }
+
   /// Adds a device with a copy of another device's vault.
   func copySeat(_ number: Int) throws {
     let name = "d\(seats.count + 1)"

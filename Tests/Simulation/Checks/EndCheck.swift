@@ -1,0 +1,127 @@
+import CipherSQL
+import SyncModel
+
+/// What happened to vaults and servers, as far as it excuses states that would be violations otherwise.
+struct Circumstances {
+  /// The operations that devices have sent, by idempotency key.
+  var operations: [String: PushOperation] = [:]
+  /// Records that devices may have sent more than once, under different keys.
+  var resent: Set<String> = []
+  /// The versions of the server that restores have replaced, by restore.
+  var lostHistories: [[ServerStore.Version]] = []
+  /// Deletions of records that the server did not have, in data that a restore has replaced.
+  var lostTombstones: Set<String> = []
+  /// Whether vaults are copied, and vaults and servers are restored.
+  var hasIncidents = false
+}
+
+/// The checks of all devices and the server when faults have stopped and nothing is left to sync.
+struct EndCheck {
+  let devices: [any WatchedDevice]
+  let workload: Workload
+  let store: ServerStore
+  let circumstances: Circumstances
+
+  /// - Parameters:
+  ///   - digests: the digests of the server.
+  ///   - kept: the values that must not have been lost.
+  ///   - others: further checks.
+  /// - Throws: ``Violation``
+  func check(_ digests: EntityDigests, _ kept: [KeptValues], others: (HistoryCheck) throws -> Void = { _ in }) throws {
+    let database = try store.open()
+    defer { database.close() }
+    try database.read { server in
+      let history = try history(server)
+      let state = StateOfRecord(devices: devices, server: server, history: history, workload: workload)
+      try explaining(state) {
+        for device in devices {
+          try device.read { connection in
+            let check = StoreCheck(device: device, connection: connection)
+            try check.check(isQuiet: true)
+            try check.checkEnd()
+          }
+        }
+        try history.check()
+        try checkJournals(history)
+        for kept in kept {
+          try kept.check(
+            devices, history.history, lost: circumstances.lostHistories, isHandled: history.isHandled)
+        }
+        try others(history)
+      }
+      try AgreementCheck(devices: devices, server: server, digests: digests, state: state).check()
+    }
+  }
+
+  /// Adds the states of the named records to a violation.
+  func explained(_ violation: Violation) throws -> Violation {
+    let database = try store.open()
+    defer { database.close() }
+    return try database.read { server in
+      let state = StateOfRecord(
+        devices: devices, server: server, history: try history(server), workload: workload)
+      return Violation(violation.statement, violation.details + (try explanation(of: violation, state)))
+    }
+  }
+
+  private func history(_ server: Connection) throws -> HistoryCheck {
+    var handled: Set<String> = []
+    var resent = circumstances.resent
+    // A policy may choose the old value of a record, too, when a restored server does not know the device's epoch.
+    for device in devices where circumstances.hasIncidents { resent.formUnion(try device.decidedWithoutBase()) }
+    for device in devices {
+      for entry in try device.entries().entries {
+        if [.delete, .revive, .decide].contains(entry.kind) { handled.insert(entry.uuid) }
+        // Whose epoch a restored server does not know has a conflict, and its old value may be chosen.
+        if entry.kind == .decide, circumstances.hasIncidents { resent.insert(entry.uuid) }
+      }
+    }
+    return HistoryCheck(
+      history: try store.history(in: server), connection: server, operations: circumstances.operations,
+      handled: handled, resent: resent)
+  }
+
+  private func checkJournals(_ history: HistoryCheck) throws {
+    var markers: [String: Set<String>] = [:]
+    var deleted = circumstances.lostTombstones.union(try store.tombstones(in: history.connection))
+    for version in circumstances.lostHistories.joined() + history.history {
+      markers[version.uuid, default: []].insert(version.marker ?? "")
+      if version.isDeleted { deleted.insert(version.uuid) }
+    }
+    var restored: [String: Set<String>] = [:]
+    for device in devices {
+      restored[device.name] = Set(try device.entries().entries.filter { $0.kind == .revive }.map(\.uuid))
+    }
+    for device in devices {
+      let others = restored.filter { $0.key != device.name }.values
+      try device.read { connection in
+        try JournalCheck(
+          device: device, connection: connection, markers: markers, deletedAtServer: deleted,
+          resent: circumstances.resent, restoredElsewhere: others.reduce(into: []) { $0.formUnion($1) }
+        ).check()
+      }
+    }
+  }
+
+  /// A violation that names records without saying all about them gets that added.
+  private func explaining(_ state: StateOfRecord, _ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch let violation as Violation where violation.statement != 6 {
+      throw Violation(violation.statement, violation.details + (try explanation(of: violation, state)))
+    }
+  }
+
+  private func explanation(of violation: Violation, _ state: StateOfRecord) throws -> [String] {
+    var lines: [String] = []
+    var seen: Set<String> = []
+    for detail in violation.details {
+      let words = detail.split(whereSeparator: { $0 == " " || $0 == ":" }).map(String.init)
+      for (type, uuid) in zip(words, words.dropFirst())
+      where uuid.count == 36 && seen.count < 4 && seen.insert(uuid).inserted {
+        lines += try state.lines(type, uuid)
+      }
+    }
+    return lines
+  }
+}

@@ -1,0 +1,219 @@
+import CipherSQL
+import HTTPClient
+import Platform
+import SyncEngine
+import SyncModel
+import TestSupport
+import VaultKeys
+import VaultStore
+
+/// The app on its device: a vault, a worker and a person.
+///
+/// `@unchecked Sendable` holds because a simulation has one thread.
+final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
+  let name: String
+  let machine: Machine
+  let workload: Workload
+  let journal = MemoryJournal()
+  let token: String
+  private let network: SimulatedNetwork
+  private let trace: Trace
+  private var opened: Vault?
+  private var worker: SyncWorker?
+  private var remote: FieldVaultRemote?
+  private let monitor = NetworkMonitor(fixed: .online)
+  private var tasks: [Task<Void, Never>] = []
+  private let watch = SimulatedWriteMonitor()
+  private var settled: Set<Int> = []
+  private var random: Seeded
+  /// How wrong the times are that its person enters, in seconds; `nil` leaves the times to the database.
+  var enteredTimeError: Int?
+  /// Whether the program has met a fault of its disk since its start.
+  private(set) var hasMetFault = false
+  /// The number of transactions of its person.
+  private(set) var writes = 0
+  /// A violation that a task has found.
+  private(set) var violation: (any Error)?
+
+  init(
+    _ machine: Machine, _ workload: Workload, token: String, _ network: SimulatedNetwork, _ trace: Trace,
+    _ random: Seeded
+  ) {
+    (name, self.machine, self.workload, self.token) = (machine.name, machine, workload, token)
+    (self.network, self.trace, self.random) = (network, trace, random)
+  }
+
+  var path: String { machine.root + "/job.vault" }
+  var isRunning: Bool { opened != nil }
+
+  var vault: Vault {
+    guard let opened else { fatalError("the vault of \(name) is closed") }
+    return opened
+  }
+
+  static let secret: UnlockSecret = {
+    do { return try keyFileSecret() } catch { fatalError("\(error)") }
+  }()
+
+  /// Opens the vault and lets worker and person begin.
+  /// - Parameter lives: whether the person acts and the worker runs.
+  func start(lives: Bool) throws {
+    let vault = try trace.timing("vault open") {
+      try Vault.open(
+        at: path, with: Self.secret, schemas: [try workload.schema().schema], configuration: machine.configuration)
+    }
+    opened = vault
+    if try vault.database.read({ try SyncSettings.value(.remoteURL, in: $0) }) == nil {
+      try vault.setRemote(url: Self.url, token: token)
+    }
+    var limits = TransportLimits()
+    limits.idleSeconds = 30
+    let transport = HTTPTransport(
+      address: try ServerAddress(Self.url), limits: limits, clock: machine.environment.clock,
+      backend: network.backend(of: name)) { [token] in token }
+    let remote = FieldVaultRemote(transport: transport)
+    let worker = SyncWorker(
+      vault: vault, remote: remote, monitor: monitor, watchWrites: watch.start)
+    (self.worker, self.remote) = (worker, remote)
+    trace.note("device", "\(name) starts")
+    guard lives else { return }
+    tasks.append(machine.scheduler.start { await self.sync(worker) })
+    tasks.append(machine.scheduler.start { await self.live(vault) })
+  }
+
+  static let url = "http://127.0.0.1:1"
+
+  /// Ends the program: orderly, or by a power cut.
+  func stop(byPowerCut: Bool) async throws {
+    guard opened != nil else { return }
+    if byPowerCut { machine.cutPower() }
+    for task in tasks { task.cancel() }
+    for task in tasks { await task.value }
+    tasks = []
+    opened?.close()
+    (opened, worker, remote) = (nil, nil, nil)
+    // Tasks that still have the vault end.
+    try await machine.scheduler.sleep(1000)
+    hasMetFault = false
+    if byPowerCut { try machine.restart() }
+    trace.note("device", "\(name) \(byPowerCut ? "loses power" : "stops")")
+  }
+
+  /// The worker, which the app starts again after an error of the device.
+  private func sync(_ worker: SyncWorker) async {
+    while !Task.isCancelled {
+      do {
+        try await worker.run()
+      } catch is CancellationError {
+        return
+      } catch {
+        trace.note("worker", "\(name) ends")
+        notice(error)
+      }
+      do { try await machine.scheduler.sleep(2_000_000) } catch { return }
+    }
+  }
+
+  private func live(_ vault: Vault) async {
+    let first = journal.next
+    var person = Person(
+      vault: vault, workload: workload, journal: journal, name: name, clockError: enteredTimeError,
+      random: Seeded(random.next()), transaction: first)
+    person.executes = { [trace, name] statement in trace.detail("\(name): \(statement)") }
+    var decisions = Decisions(
+      vault: vault, journal: journal, name: name, random: Seeded(random.next()), transaction: first)
+    while !Task.isCancelled {
+      // Most often some writes in a row, now and then a long pause.
+      let pause = random.chance(0.7) ? random.number(1_000..<400_000) : random.number(400_000..<30_000_000)
+      do { try await machine.scheduler.sleep(Int64(pause)) } catch { return }
+      do {
+        if random.chance(0.9) {
+          try trace.timing("person") { try person.write() }
+          writes += 1
+          decisions.transaction = person.transaction
+          trace.note("write", "\(name) \(person.transaction)")
+        } else {
+          switch random.number(0..<10) {
+          case 0: try decisions.discardAny()
+          case 1..<5: _ = try decisions.settleFailed(0.5, retries: 0.6)
+          default: _ = try decisions.resolve(0.3)
+          }
+          person.transaction = decisions.transaction
+          trace.note("decision", "\(name) \(decisions.transaction)")
+        }
+        watch.report()
+      } catch {
+        notice(error)
+      }
+    }
+  }
+
+  /// Looks at an error that the person or the worker has met.
+  private func notice(_ error: any Error) {
+    trace.note("error", "\(name) meets an error")
+    if machine.hasFailed || machine.isOff {
+      hasMetFault = true
+      return
+    }
+    if violation == nil { violation = error is Violation ? error : Violation(5, "\(name) meets an error: \(error)") }
+  }
+
+  // MARK: Checks
+
+  func entries() throws -> (entries: [Journal.Entry], acknowledged: Set<Int>) {
+    (journal.entries, journal.acknowledged)
+  }
+
+  func isSettled(_ index: Int) -> Bool { settled.contains(index) }
+
+  func settle(_ index: Int) { settled.insert(index) }
+
+  func round(_ request: RoundRequest) async throws -> SyncReport {
+    guard let worker else { throw SimulatorDefect("\(name) does not run") }
+    return try await worker.sync(request)
+  }
+
+  /// The digests of the server.
+  func digests() async throws -> EntityDigests {
+    guard let remote else { throw SimulatorDefect("\(name) does not run") }
+    return try await remote.digests(projects: [])
+  }
+
+  func pause() async throws { try await machine.scheduler.sleep(50_000) }
+
+  func decisions(_ seed: UInt64) throws -> Decisions {
+    Decisions(
+      vault: vault, journal: journal, name: name, random: Seeded(seed), transaction: journal.next)
+  }
+}
+
+/// The journal of a simulated device. It survives all crashes.
+///
+/// `@unchecked Sendable` holds because a simulation has one thread.
+final class MemoryJournal: Recorder, @unchecked Sendable {
+  private(set) var entries: [Journal.Entry] = []
+  private(set) var acknowledged: Set<Int> = []
+
+  /// The number of the next transaction.
+  var next: Int { (entries.last?.transaction ?? 0) + 1 }
+
+  func intend(_ transaction: Int, _ entries: [Journal.Entry]) { self.entries += entries }
+
+  func acknowledge(_ transaction: Int) { acknowledged.insert(transaction) }
+}
+
+/// Reports writes in place of the operating system.
+///
+/// `@unchecked Sendable` holds because a simulation has one thread.
+final class SimulatedWriteMonitor: WriteMonitor, @unchecked Sendable {
+  private var wrote: (@Sendable () -> Void)?
+
+  @Sendable func start(_ database: String, _ wrote: @escaping @Sendable () -> Void) -> any WriteMonitor {
+    self.wrote = wrote
+    return self
+  }
+
+  func stop() { wrote = nil }
+
+  func report() { wrote?() }
+}

@@ -1,0 +1,171 @@
+import CipherSQL
+import Foundation
+import HTTPClient
+import HTTPServer
+import SyncModel
+import TestSupport
+
+/// The network between the devices and the server: slow, lossy and partitioned as the seed decides.
+///
+/// `@unchecked Sendable` holds because a simulation has one thread.
+final class SimulatedNetwork: @unchecked Sendable {
+  /// What happens to a request.
+  enum Fate: String, CaseIterable {
+    case delivered
+    /// The request does not arrive.
+    case lost
+    /// The request takes effect, and its response does not arrive.
+    case responseLost = "response lost"
+    /// The response ends before its last byte.
+    case responseCut = "response cut"
+    /// The request arrives twice.
+    case duplicated
+    /// Neither response nor end arrives until the client gives up.
+    case silent
+    /// The request arrives when the client has given up.
+    case late
+    /// A sign-in page answers.
+    case portal
+    /// A proxy redirects.
+    case redirect
+    case status408 = "status 408"
+    case status429 = "status 429"
+    case status500 = "status 500"
+    case status502 = "status 502"
+    case status503 = "status 503"
+    case status413 = "status 413"
+  }
+
+  private let scheduler: Scheduler
+  private let trace: Trace
+  private let server: SimulatedServer
+  private var random: Seeded
+  /// The probability that a request is not delivered as it should be.
+  var trouble = 0.0
+  /// Devices without a network.
+  var offline: Set<String> = []
+  /// The greatest delay of a message in microseconds.
+  var delay = 80_000
+  /// The operations that devices have sent, by idempotency key.
+  private(set) var operations: [String: PushOperation] = [:]
+
+  init(_ scheduler: Scheduler, _ trace: Trace, _ server: SimulatedServer, _ random: Seeded) {
+    (self.scheduler, self.trace, self.server, self.random) = (scheduler, trace, server, random)
+  }
+
+  func backend(of device: String) -> any HTTPBackend { Backend(network: self, device: device) }
+
+  private struct Backend: HTTPBackend {
+    let network: SimulatedNetwork
+    let device: String
+
+    func start(_ request: OutgoingRequest, _ exchange: RequestTask) { network.send(request, exchange, from: device) }
+
+    func stop(_ exchange: RequestTask) {}
+  }
+
+  private func latency() -> Int64 { Int64(random.number(200..<max(delay, 201))) }
+
+  private func send(_ outgoing: OutgoingRequest, _ exchange: RequestTask, from device: String) {
+    let request = Self.request(outgoing)
+    let fate = random.chance(trouble) ? random.pick(Fate.allCases) : .delivered
+    let target = request.path + (request.query.isEmpty ? "" : "?" + request.query.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "&"))
+    trace.note(
+      "request", "\(device) \(request.method) \(target) \(request.body.count) bytes\(fate == .delivered ? "" : ", \(fate.rawValue)")")
+    trace.tally("fate: \(fate.rawValue)")
+    guard !offline.contains(device) else {
+      return later(latency()) { exchange.finish(.failure(.noConnection(detail: "no network"))) }
+    }
+    switch fate {
+    case .lost:
+      later(latency()) { exchange.finish(.failure(.noConnection(detail: "the connection was reset"))) }
+    case .silent: expire(exchange)
+    case .late:
+      expire(exchange)
+      later(400_000_000) { self.deliver(request, from: device) { _ in } }
+    case .portal:
+      answer(exchange, 200, ["content-type": "text/html"], Array("<html>Sign in</html>".utf8))
+    case .redirect: answer(exchange, 302, ["location": "http://portal.example/"], [])
+    case .status408: answer(exchange, 408, [:], [])
+    case .status429: answer(exchange, 429, ["retry-after": "7"], [])
+    case .status500: answer(exchange, 500, [:], [])
+    case .status502: answer(exchange, 502, [:], [])
+    case .status503: answer(exchange, 503, ["retry-after": "20"], [])
+    case .status413: answer(exchange, 413, [:], [])
+    case .delivered, .responseLost, .responseCut, .duplicated:
+      later(latency()) {
+        if fate == .duplicated { self.deliver(request, from: device) { _ in } }
+        self.deliver(request, from: device) { response in
+          self.later(self.latency()) { self.receive(response, fate, exchange, device) }
+        }
+      }
+      // The timeouts of the client.
+      expire(exchange)
+    }
+  }
+
+  private func receive(_ response: Response?, _ fate: Fate, _ exchange: RequestTask, _ device: String) {
+    guard let response, fate != .responseLost, !offline.contains(device) else {
+      return exchange.finish(.failure(.noConnection(detail: "the connection was reset")))
+    }
+    var headers = ["content-type": response.contentType, "content-length": String(response.body.count)]
+    for header in response.headers { headers[header.name.lowercased()] = header.value }
+    exchange.receive(ResponseHead(status: response.status, headers: headers))
+    let count = fate == .responseCut ? response.body.count / 2 : response.body.count
+    response.body.withUnsafeBytes { exchange.receive(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+    exchange.complete(fate == .responseCut ? .noConnection(detail: "the connection was reset") : nil)
+  }
+
+  private func deliver(_ request: Request, from device: String, _ finish: @escaping @Sendable (Response?) -> Void) {
+    note(request)
+    scheduler.start { [self] in
+      let response = await server.respond(to: request)
+      trace.note(
+        "response", "\(device) \(request.path) \(response.map { "\($0.status), \($0.body.count) bytes" } ?? "none")")
+      finish(response)
+    }
+  }
+
+  private func note(_ request: Request) {
+    guard request.path == "/v1/push", let push = try? PushRequest(json: request.body) else { return }
+    for operation in push.operations { operations[operation.idempotencyKey ?? ""] = operation }
+  }
+
+  private func later(_ microseconds: Int64, _ body: @escaping @Sendable () -> Void) {
+    scheduler.after(microseconds, body)
+  }
+
+  private func answer(_ exchange: RequestTask, _ status: Int, _ headers: [String: String], _ body: [UInt8]) {
+    later(2 * latency()) {
+      exchange.receive(ResponseHead(status: status, headers: headers))
+      body.withUnsafeBytes { exchange.receive($0) }
+      exchange.complete(nil)
+    }
+  }
+
+  /// Ends an exchange at its timeouts.
+  private func expire(_ exchange: RequestTask) {
+    let instant = scheduler.instant
+    let next = exchange.look(at: instant)
+    guard !exchange.isOver else { return }
+    later(max(1, Int64((next - instant) / .microseconds(1)))) { if !exchange.isOver { self.expire(exchange) } }
+  }
+
+  private static func request(_ outgoing: OutgoingRequest) -> Request {
+    let rest = outgoing.url.dropFirst("http://".count).drop { $0 != "/" }
+    let parts = rest.split(separator: "?", maxSplits: 1)
+    var query: [String: String] = [:]
+    for pair in parts.count > 1 ? parts[1].split(separator: "&") : [] {
+      let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map {
+        String($0).removingPercentEncoding ?? ""
+      }
+      query[sides[0]] = sides.count > 1 ? sides[1] : ""
+    }
+    var headers: [String: String] = [:]
+    for header in outgoing.headers { headers[header.name.lowercased()] = header.value }
+    if let body = outgoing.body { headers["content-length"] = String(body.count) }
+    return Request(
+      method: outgoing.method, path: (parts.first.map(String.init) ?? "/").removingPercentEncoding ?? "/",
+      query: query, headers: headers, body: outgoing.body ?? [])
+  }
+}

@@ -1,0 +1,71 @@
+import CipherSQL
+import Platform
+import SQLCipherStorage
+import SimulatedDisk
+import SyncServer
+import TestSupport
+import VaultStore
+
+/// An empty vault and an empty server of a schema, which the worlds of this schema copy.
+struct Template {
+  /// The folders of the vault and of the server's data.
+  let vault, data: String
+  /// The tokens of the users.
+  let tokens: [String]
+}
+
+/// The templates of a process. Each is made once.
+final class Templates {
+  private var made: [String: Template] = [:]
+  private let machine: Machine
+
+  /// The most devices of a world, with copies of vaults.
+  static let mostUsers = 8
+
+  init() throws { machine = try Machine("templates", in: Scheduler(Seeded(1)), seed: 1) }
+
+  func template(_ workload: Workload) throws -> Template {
+    if let template = made[workload.name] { return template }
+    let template = try make(workload)
+    made[workload.name] = template
+    return template
+  }
+
+  private func make(_ workload: Workload) throws -> Template {
+    let scheduler = Scheduler(Seeded(2))
+    let trace = Trace(prints: false) { 0 }
+    let builder = try Machine("template-\(workload.name)", in: scheduler, seed: 3)
+    let vault = builder.root + "/job.vault"
+    let schema = try workload.schema()
+    try Vault.create(
+      at: vault, schemas: [schema], secret: SimulatedDevice.secret, configuration: builder.configuration
+    ).close()
+    var folder = try ServerFolder(builder.root + "/data", isCreating: true)
+    folder.environment = builder.environment
+    let directory = try ServerDirectory(in: folder)
+    let tokens = try (1...Self.mostUsers).map { try directory.addUser("d\($0)", account: "one").token }
+    directory.close()
+    let server = SimulatedServer(builder, workload, trace)
+    _ = try scheduler.finish(within: 60_000_000) {
+      try await server.start()
+      try await server.stop(byPowerCut: false)
+    }
+    try server.store.keepHistory()
+    let place = "\(machine.root)/\(workload.name)"
+    guard mkfolder(place), simulated_disk_copy(vault, place + "/vault") == 0,
+      simulated_disk_copy(builder.root + "/data", place + "/data") == 0
+    else { throw SimulatorDefect("the template of \(workload.name) cannot be stored") }
+    try builder.remove()
+    scheduler.clear()
+    return Template(vault: place + "/vault", data: place + "/data", tokens: tokens)
+  }
+
+  private func mkfolder(_ path: String) -> Bool {
+    do {
+      try Files.makeFolder(path)
+      return true
+    } catch {
+      return false
+    }
+  }
+}

@@ -1,0 +1,143 @@
+import CipherSQL
+import Platform
+import SQLCipherStorage
+import SimulatedDisk
+import SyncServer
+import TestSupport
+import VaultStore
+
+
+extension SimulatedWorld {
+  /// What incidents leave for later ones and for the checks.
+  struct Incidents {
+    var circumstances = Circumstances()
+    /// The values that devices and server must have afterwards, one for each loss of the server.
+    var kept: [KeptValues] = []
+    /// Whether the first comparison may find differences.
+    var mayDiffer = false
+    /// The backups of vaults by device, with the length of the journal.
+    var vaultBackups: [String: (path: String, entries: Int)] = [:]
+    var serverBackup: String?
+    var serverBackups = 0
+  }
+
+  /// Performs one incident while the devices do not run.
+  func happen() throws {
+    trace.note("world", "stops for an incident")
+    for device in devices { try stop(device, byPowerCut: random.chance(0.3)) }
+    for device in devices { try open(device, lives: false) }
+    try backUpSome()
+    incidents.circumstances.hasIncidents = true
+    incidents.mayDiffer = true
+    switch random.number(0..<10) {
+    case 0, 1: try copyVault()
+    case 2, 3: try restoreVault()
+    case 4, 5: try restoreServer()
+    case 6: try startEpoch()
+    case 7: try rotate()
+    case 8:
+      try copyVault()
+      try restoreServer()
+    default:
+      try restoreVault()
+      try restoreServer()
+    }
+    for device in devices {
+      try stop(device, byPowerCut: false)
+      try open(device, lives: true)
+    }
+  }
+
+  /// The first incidents of a world make backups as well, so that later ones have something to restore.
+  private func backUpSome() throws {
+    for device in devices where incidents.vaultBackups[device.name] == nil || random.chance(0.3) {
+      let path = device.machine.root + "/backup"
+      _ = try device.vault.backUp(to: path)
+      incidents.vaultBackups[device.name] = (path, device.journal.entries.count)
+      trace.note("incident", "\(device.name) is backed up")
+    }
+    if incidents.serverBackup == nil || random.chance(0.3) {
+      incidents.serverBackups += 1
+      let path = "\(server.machine.root)/backup-\(incidents.serverBackups)"
+      _ = try server.folder().backUp(to: path)
+      incidents.serverBackup = path
+      trace.note("incident", "the server is backed up")
+    }
+  }
+
+  /// Records with operations that are not acknowledged.
+  private func noteUnfinished() throws {
+    for device in devices {
+      incidents.circumstances.resent.formUnion(
+        try device.read { connection in
+          try connection.fetch("SELECT entityUuid FROM OfflineSyncQueue WHERE completedAt IS NULL", as: String.self)
+        })
+    }
+  }
+
+  private func copyVault() throws {
+    guard devices.count < Templates.mostUsers else { return }
+    try noteUnfinished()
+    let source = random.pick(devices)
+    try stop(source, byPowerCut: false)
+    let device = try addDevice(token: source.token)
+    guard simulated_disk_copy(source.path, device.path) == 0 else { throw SimulatorDefect("a vault cannot be copied") }
+    trace.note("incident", "\(device.name) gets a copy of the vault of \(source.name)")
+    try open(source, lives: false)
+    try open(device, lives: false)
+  }
+
+  private func restoreVault() throws {
+    try noteUnfinished()
+    let device = random.pick(devices)
+    guard let backup = incidents.vaultBackups[device.name] else { return }
+    try stop(device, byPowerCut: false)
+    try Files.removeTree(device.path)
+    try Vault.restore(
+      backup.path, to: device.path, with: SimulatedDevice.secret, configuration: device.machine.configuration)
+    // A user who restores a backup discards later writes. Writes that the server had are checked elsewhere.
+    for index in backup.entries..<max(backup.entries, device.journal.entries.count) { device.settle(index) }
+    trace.note("incident", "the vault of \(device.name) is restored")
+    try open(device, lives: false)
+    try noteUnfinished()
+  }
+
+  private func restoreServer() throws {
+    guard let backup = incidents.serverBackup else { return }
+    let (server, schema) = (server, try workload.schema().schema)
+    try perform { try await server.stop(byPowerCut: false) }
+    let (old, tombstones) = try server.history()
+    incidents.kept.append(try KeptValues(devices, old))
+    incidents.circumstances.lostHistories.append(old)
+    incidents.circumstances.lostTombstones.formUnion(tombstones)
+    try Files.removeTree(server.path)
+    try perform {
+      _ = try await ServerFolder.restore(
+        backup, to: server.path, shipped: [schema], environment: server.machine.environment)
+    }
+    let known = Set(try server.history().versions.map { "\($0.uuid) \($0.version)" })
+    incidents.circumstances.resent.formUnion(old.filter { !known.contains("\($0.uuid) \($0.version)") }.map(\.uuid))
+    trace.note("incident", "the server is restored")
+    try perform { try await server.start() }
+  }
+
+  private func startEpoch() throws {
+    let (server, schema) = (server, try workload.schema().schema)
+    try perform { try await server.stop(byPowerCut: false) }
+    incidents.kept.append(try KeptValues(devices, try server.history().versions))
+    try perform {
+      let folder = try server.folder()
+      let directory = try ServerDirectory(in: folder)
+      defer { directory.close() }
+      _ = try await folder.startEpochs(directory, shipped: [schema])
+    }
+    trace.note("incident", "the server starts an epoch")
+    try perform { try await server.start() }
+  }
+
+  private func rotate() throws {
+    let device = random.pick(devices)
+    _ = try device.vault.rotateKey(.databaseKey)
+    trace.note("incident", "the key of \(device.name) is rotated")
+  }
+}

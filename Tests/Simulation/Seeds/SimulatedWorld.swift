@@ -1,0 +1,268 @@
+import CipherSQL
+import Platform
+import SQLCipherStorage
+import SimulatedDisk
+import SyncModel
+import TestSupport
+import VaultStore
+
+/// The counts of one simulated world.
+struct WorldResult {
+  var traceHash: UInt64 = 0
+  var devices = 0
+  var operations = 0
+  var faults = 0
+  var counts: [String: Int] = [:]
+  /// What did not hold.
+  var failure: (any Error)?
+}
+
+/// Some devices and a server from one seed: a time of work and faults, then quiet, then the checks.
+final class SimulatedWorld {
+  private let seed: UInt64
+  private let template: Template
+  let scheduler: Scheduler
+  let trace: Trace
+  let workload: Workload
+  let server: SimulatedServer
+  let network: SimulatedNetwork
+  private(set) var devices: [SimulatedDevice] = []
+  var random: Seeded
+  var faults = 0
+  var incidents = Incidents()
+
+  /// The fewest writes of each device.
+  private static let writes = 60
+
+  init(seed: UInt64, templates: Templates, prints: Bool) throws {
+    self.seed = seed
+    random = Seeded(seed, "world", 0)
+    scheduler = Scheduler(Seeded(seed, "order", 0))
+    let scheduler = scheduler
+    trace = Trace(prints: prints) { scheduler.now }
+    workload = random.pick(Workload.simulated)
+    template = try templates.template(workload)
+    let machine = try Machine("server", in: scheduler, seed: Seeded(seed, "server", 0).first)
+    server = SimulatedServer(machine, workload, trace)
+    network = SimulatedNetwork(scheduler, trace, server, Seeded(seed, "network", 0))
+    try Self.copy(template.data, server.path)
+    for number in 0..<random.number(4..<6) {
+      let device = try addDevice(token: template.tokens[number])
+      if random.chance(0.35) {
+        device.machine.clockError = Int64(random.number(-10..<11)) * 86_400_000
+        if random.chance(0.5) { device.enteredTimeError = random.number(-10..<11) * 86_400 }
+      }
+      try Self.copy(template.vault, device.path)
+    }
+    trace.note("world", "\(workload.name), \(devices.count) devices")
+  }
+
+  /// Adds a device without a vault.
+  func addDevice(token: String) throws -> SimulatedDevice {
+    let number = devices.count + 1
+    let machine = try Machine("d\(number)", in: scheduler, seed: Seeded(seed, "device", number).first)
+    let device = SimulatedDevice(machine, workload, token: token, network, trace, Seeded(seed, "person", number))
+    devices.append(device)
+    return device
+  }
+
+  private static func copy(_ source: String, _ target: String) throws {
+    guard simulated_disk_copy(source, target) == 0 else { throw SimulatorDefect("\(source) cannot be copied") }
+  }
+
+  func run() -> WorldResult {
+    var result = WorldResult()
+    do {
+      try trace.timing("live") { try live() }
+      try trace.timing("settle") { try settle() }
+    } catch {
+      result.failure = error
+    }
+    do {
+      try end()
+    } catch {
+      result.failure = result.failure ?? error
+    }
+    result.traceHash = trace.hash
+    result.devices = devices.count
+    result.operations = network.operations.count
+    result.faults = faults
+    result.counts = trace.counts
+    return result
+  }
+
+  // MARK: Work and faults
+
+  private func live() throws {
+    let server = server
+    try perform { try await server.start() }
+    for device in devices { try device.start(lives: true) }
+    network.delay = random.pick([5_000, 80_000, 1_500_000])
+    while devices.contains(where: { $0.writes < Self.writes }) {
+      network.trouble = random.pick([0, 0.02, 0.2, 0.5])
+      network.offline = Set(devices.map(\.name).filter { _ in random.chance(0.15) })
+      if !network.offline.isEmpty { faults += 1 }
+      try plan()
+      trace.timing("run") {
+        scheduler.run(until: scheduler.now + Int64(random.number(1_000_000..<40_000_000)))
+      }
+      try repair()
+      if random.chance(0.06) {
+        faults += 1
+        try trace.timing("incident") { try happen() }
+      }
+    }
+  }
+
+  /// Begins one fault, or none.
+  private func plan() throws {
+    switch random.number(0..<10) {
+    case 0, 1:
+      let device = random.pick(devices)
+      device.machine.fail(Machine.everyOperation, after: random.number(0..<3_000), simulated_power_cut)
+    case 2:
+      let device = random.pick(devices)
+      device.machine.fail(
+        random.pick([Machine.everyOperation, [simulated_write], [simulated_sync]]), after: random.number(0..<600),
+        random.pick([simulated_io_error, simulated_full]))
+    case 3:
+      server.machine.fail(Machine.everyOperation, after: random.number(0..<3_000), simulated_power_cut)
+    case 4:
+      server.machine.fail(
+        random.pick([Machine.everyOperation, [simulated_write], [simulated_sync]]), after: random.number(0..<600),
+        random.pick([simulated_io_error, simulated_full]))
+    case 5:
+      let machine = random.pick(devices.map(\.machine) + [server.machine])
+      jump(machine)
+    case 6: try restart(random.pick(devices), byPowerCut: random.chance(0.5))
+    case 7: try restartServer(byPowerCut: random.chance(0.5))
+    default: break
+    }
+  }
+
+  private func jump(_ machine: Machine) {
+    faults += 1
+    if random.chance(0.2) {
+      machine.stoppedAt = machine.stoppedAt == nil ? machine.wall : nil
+      trace.note("clock", "\(machine.name) \(machine.stoppedAt == nil ? "runs" : "stops")")
+    } else {
+      machine.clockError += Int64(random.number(-2_000_000..<2_000_000)) * random.pick([1, 60, 3_600])
+      trace.note("clock", "\(machine.name) jumps")
+    }
+  }
+
+  /// Restarts what has lost its power, and heals the disks.
+  private func repair() throws {
+    for device in devices {
+      if let violation = device.violation { throw violation }
+      let machine = device.machine
+      if machine.hasFailed || device.hasMetFault {
+        faults += 1
+        try restart(device, byPowerCut: machine.isOff || random.chance(0.3))
+      }
+      machine.heal()
+    }
+    if server.machine.hasFailed {
+      faults += 1
+      try restartServer(byPowerCut: server.machine.isOff || random.chance(0.3))
+    }
+    server.machine.heal()
+  }
+
+  func perform(_ body: @escaping @Sendable () async throws -> Void) throws {
+    guard try scheduler.finish(within: 3_600_000_000, body) != nil else {
+      throw SimulatorDefect("a program does not end within an hour")
+    }
+  }
+
+  func stop(_ device: SimulatedDevice, byPowerCut: Bool) throws {
+    try perform { try await device.stop(byPowerCut: byPowerCut) }
+    device.machine.heal()
+  }
+
+  private func restart(_ device: SimulatedDevice, byPowerCut: Bool) throws {
+    try stop(device, byPowerCut: byPowerCut)
+    try open(device, lives: true)
+  }
+
+  /// Opens the vault of a device.
+  /// - Parameter lives: whether the person acts and the worker runs.
+  func open(_ device: SimulatedDevice, lives: Bool) throws {
+    do {
+      try device.start(lives: lives)
+    } catch {
+      throw Violation(7, "the vault of \(device.name) does not open: \(error)")
+    }
+  }
+
+  private func restartServer(byPowerCut: Bool) throws {
+    let server = server
+    try perform { try await server.stop(byPowerCut: byPowerCut) }
+    server.machine.heal()
+    do {
+      try perform { try await server.start() }
+    } catch {
+      throw Violation(7, "the data of the server does not open: \(error)")
+    }
+  }
+
+  // MARK: Quiet
+
+  private func settle() throws {
+    network.trouble = 0
+    network.offline = []
+    network.delay = 2_000
+    let (server, devices, workload) = (server, devices, workload)
+    let resolves = random.chance(0.5)
+    try repair()
+    for machine in devices.map(\.machine) + [server.machine] { machine.stoppedAt = nil }
+    for device in devices {
+      try stop(device, byPowerCut: false)
+      try open(device, lives: false)
+      try device.read { try StoreCheck(device: device, connection: $0).check(isQuiet: false) }
+      for text in ["SIMULATED-"] where simulated_disk_contains(device.machine.disk, text, Int64(text.utf8.count)) != 0 {
+        throw Violation(8, "the disk of \(device.name) holds readable text")
+      }
+    }
+    trace.note("world", "is quiet")
+    incidents.circumstances.operations = network.operations
+    let endCheck = EndCheck(
+      devices: devices, workload: workload, store: server.store, circumstances: incidents.circumstances)
+    let seed = random.next()
+    let shared = OneThread(
+      value: (
+        Quiet(devices: devices, resolves: resolves, depth: workload.depth, mayDiffer: incidents.mayDiffer), endCheck
+      ))
+    let digests = try scheduler.finish(within: 48 * 3_600_000_000) {
+      var random = Seeded(seed)
+      do {
+        try await shared.value.0.settle(&random)
+      } catch let violation as Violation {
+        throw try shared.value.1.explained(violation)
+      }
+      return try await devices[0].digests()
+    }
+    guard let digests else { throw Violation(5, "the devices do not become quiet in two days") }
+    try perform { try await server.stop(byPowerCut: false) }
+    incidents.circumstances.operations = network.operations
+    try EndCheck(
+      devices: devices, workload: workload, store: server.store, circumstances: incidents.circumstances
+    ).check(digests, incidents.kept)
+  }
+
+  private func end() throws {
+    let server = server
+    for device in devices { try perform { try await device.stop(byPowerCut: false) } }
+    try perform { try await server.stop(byPowerCut: false) }
+    scheduler.clear()
+    for machine in devices.map(\.machine) + [server.machine] { try machine.remove() }
+  }
+}
+
+extension Seeded {
+  /// The first number of the generator.
+  var first: UInt64 {
+    var copy = self
+    return copy.next()
+  }
+}
