@@ -15,6 +15,20 @@ extension Connection {
     }
   }
 
+  /// Runs a body in a read transaction on the connection that also writes. Changes are rolled back and refused.
+  ///
+  /// Reading connections refuse changes by `query_only`. On this connection, the pragma would make SQLite prepare all
+  /// statements again.
+  final func inReadOnlySnapshot<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+    try inSnapshot { connection in
+      let result = try body(connection)
+      guard sqlite3_txn_state(handle, nil) != SQLITE_TXN_WRITE else {
+        throw SQLError(.readOnly, "a read cannot change the database", hint: "use the closure of a write")
+      }
+      return result
+    }
+  }
+
   /// Runs BEGIN, COMMIT and similar statements, which callers may not run.
   ///
   /// A cancellation does not reach them: SQLite calls the handler again after such a statement has taken effect, and
