@@ -44,6 +44,9 @@ public struct Configuration: Sendable {
   /// The clock and the random source that the database and its SQL see.
   package var environment = Environment.system
 
+  /// The cache of the values that are derived from the schema of the database.
+  package var schemaCache = SchemaCache.shared
+
   /// Reads the readable parts of a damaged file and leaves the file unchanged.
   var isForDamagedFile = false
 

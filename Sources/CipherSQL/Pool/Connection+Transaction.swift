@@ -2,7 +2,7 @@ import CSQLCipher
 
 extension Connection {
   /// Runs a body in a read transaction: all its statements see the same state.
-  final func inSnapshot<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+  package final func inSnapshot<Result>(_ body: (Connection) throws -> Result) throws -> Result {
     if isInTransaction { return try body(self) }
     try control("BEGIN DEFERRED")
     do {
