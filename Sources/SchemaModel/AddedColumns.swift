@@ -21,13 +21,16 @@ package enum AddedColumns {
     }
   }
 
+  /// Returns the queries of the rows that ``defaults(in:)`` reads.
+  static func queries(in connection: Connection) throws -> [SQL] { try hasTable(connection) ? [defaultQuery] : [] }
+  private static let defaultQuery: SQL =
+    "SELECT entityType, columnName, addedDefault FROM SyncedColumnDefault WHERE addedDefault IS NOT NULL"
+
   /// Returns the defaults that digests omit, by entity and column.
   package static func defaults(in connection: Connection) throws -> [String: [String: SyncValue]] {
     guard try hasTable(connection) else { return [:] }
     var defaults: [String: [String: SyncValue]] = [:]
-    let rows = try connection.fetchRows(
-      "SELECT entityType, columnName, addedDefault FROM SyncedColumnDefault WHERE addedDefault IS NOT NULL",
-      as: String.self, String.self, String.self)
+    let rows = try connection.fetchRows(defaultQuery, as: String.self, String.self, String.self)
     for (type, column, json) in rows { defaults[type, default: [:]][column] = try SyncValue(parsing: json) }
     return defaults
   }

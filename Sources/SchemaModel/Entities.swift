@@ -9,16 +9,39 @@ public struct Entities: Sendable {
   public let catalog: Catalog
   /// The constant default of each column that was added to an existing table, by entity and column.
   package var addedDefaults: [String: [String: SyncValue]] = [:]
+  /// A digest of the definitions and of the registry, which determine the entities.
+  package let digest: SchemaDigest
 
   /// Reads the entities from the catalogue and from the registry of synced entities. An unregistered table with a
   /// `uuid` column is an entity that is not synced.
+  ///
+  /// If this process has already read the entities of a database with the same definitions and the same registry, the
+  /// call costs the queries that compare them.
   package static func read(from connection: Connection) throws -> Entities {
-    let catalog = try Catalog.read(from: connection)
+    try connection.inSnapshot { connection in
+      let definitions = try Catalog.digest(in: connection)
+      let digest = try connection.digest(of: queries(in: connection), following: definitions)
+      return try connection.schemaCache.value(for: digest) {
+        try read(from: connection, Catalog.read(from: connection, digest: definitions), digest)
+      }
+    }
+  }
+
+  /// Returns the queries of all rows of the registry that the entities depend on.
+  private static func queries(in connection: Connection) throws -> [SQL] {
+    try [tableQuery, localQuery] + SyncBehaviour.queries + AddedColumns.queries(in: connection)
+  }
+
+  private static let tableQuery: SQL = "SELECT entityType, tableName FROM SyncedEntity"
+  private static let localQuery: SQL = "SELECT entityType, columnName FROM SyncedColumn WHERE isLocalOnly = 1"
+
+  /// Reads the entities without the cache.
+  private static func read(
+    from connection: Connection, _ catalog: Catalog, _ digest: SchemaDigest
+  ) throws -> Entities {
     let behaviours = try SyncBehaviour.all(from: connection)
-    let registered = try connection.fetchRows(
-      "SELECT entityType, tableName FROM SyncedEntity", as: String.self, String.self)
-    let local = try connection.fetchRows(
-      "SELECT entityType, columnName FROM SyncedColumn WHERE isLocalOnly = 1", as: String.self, String.self)
+    let registered = try connection.fetchRows(tableQuery, as: String.self, String.self)
+    let local = try connection.fetchRows(localQuery, as: String.self, String.self)
     let types = Dictionary(registered.map { ($0.1, $0.0) }) { first, _ in first }
     var entities: [Entity] = []
     for table in catalog.tables where table.kind == .table {
@@ -32,7 +55,7 @@ public struct Entities: Sendable {
     }
     return Entities(
       all: entities.sorted { $0.type < $1.type }, catalog: catalog,
-      addedDefaults: try AddedColumns.defaults(in: connection))
+      addedDefaults: try AddedColumns.defaults(in: connection), digest: digest)
   }
 
   /// Returns the entity with a type name or table name.

@@ -14,12 +14,18 @@ public struct SyncBehaviour: Sendable, Hashable {
   /// The computed columns that are also computed with each write of a user.
   public let alwaysComputed: Set<String>
 
+  /// The queries of the rows that ``all(from:)`` reads.
+  static let queries = [columnQuery, entityQuery]
+  private static let columnQuery: SQL =
+    "SELECT entityType, columnName, ownership, isLocalOnly, computedAs, isAlwaysComputed, mergesAsSet FROM SyncedColumn"
+  private static let entityQuery: SQL =
+    "SELECT entityType, schemaName, defaultPriority, conflictPolicy FROM SyncedEntity"
+
   /// Reads the rows of all entities.
   static func all(from connection: Connection) throws -> [String: SyncBehaviour] {
     let columns = try connection.fetchRows(
-      """
-      SELECT entityType, columnName, ownership, isLocalOnly, computedAs, isAlwaysComputed, mergesAsSet FROM SyncedColumn
-      """, as: String.self, String.self, Optional<String>.self, Bool.self, Optional<String>.self, Bool.self, Bool.self)
+      columnQuery, as: String.self, String.self, Optional<String>.self, Bool.self, Optional<String>.self, Bool.self,
+      Bool.self)
     var rules: [String: [String: FieldRule]] = [:]
     var computations: [String: [String: String]] = [:]
     var alwaysComputed: [String: Set<String>] = [:]
@@ -31,8 +37,7 @@ public struct SyncBehaviour: Sendable, Hashable {
         isLocalOnly: isLocalOnly)
     }
     let entities = try connection.fetchRows(
-      "SELECT entityType, schemaName, defaultPriority, conflictPolicy FROM SyncedEntity",
-      as: String.self, String.self, Int.self, String.self)
+      entityQuery, as: String.self, String.self, Int.self, String.self)
     var behaviours: [String: SyncBehaviour] = [:]
     for (entity, schema, priority, policy) in entities {
       behaviours[entity] = SyncBehaviour(

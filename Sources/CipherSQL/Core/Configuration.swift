@@ -22,6 +22,9 @@ public struct Configuration: Sendable {
   public var writerPageCacheBytes: Int = 16 << 20
 
   /// The number of concurrent readers, 1 to 64. Each connection opens when it is first needed.
+  ///
+  /// With 0, reads and writes share one connection and run one after the other. The database then parses its schema
+  /// once and has one page cache, of ``pageCacheBytes``. This suits a process that has many databases open.
   public var readerCount: Int = 4
 
   /// The time that a write waits for a write of another process before it fails with `busy`.
@@ -41,6 +44,9 @@ public struct Configuration: Sendable {
   /// The clock and the random source that the database and its SQL see.
   package var environment = Environment.system
 
+  /// The cache of the values that are derived from the schema of the database.
+  package var schemaCache = SchemaCache.shared
+
   /// Reads the readable parts of a damaged file and leaves the file unchanged.
   var isForDamagedFile = false
 
@@ -56,4 +62,10 @@ public struct Configuration: Sendable {
     let memory = Int(clamping: ProcessInfo.processInfo.physicalMemory)
     return min(max(memory / 64, 16 << 20), 64 << 20)
   }()
+
+  /// Returns the largest number of reading connections to a file; `nil` if reads and writes share one connection. A
+  /// database in memory (`path` is `nil`) exists in one connection only.
+  func readerLimit(of path: String?) -> Int? {
+    path == nil || readerCount == 0 ? nil : min(max(readerCount, 1), 64)
+  }
 }

@@ -25,6 +25,8 @@ public class Connection {
   private final var isClosed = false
   /// The clock and the random source of the database.
   package final let environment: Environment
+  /// The cache of the values that are derived from the schema of the database.
+  package final let schemaCache: SchemaCache
   // Released after the handle was closed. `nil` for the environment of the operating system.
   private final let sqlEnvironment: SQLEnvironment?
 
@@ -44,6 +46,7 @@ public class Connection {
     flags |=
       configuration.isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | (isToExist ? 0 : SQLITE_OPEN_CREATE)
     environment = configuration.environment
+    schemaCache = configuration.schemaCache
     sqlEnvironment = environment.isSystem ? nil : try SQLEnvironment(environment)
     let result =
       sqlEnvironment?.withName { sqlite3_open_v2(path ?? ":memory:", &opened, flags, $0) }

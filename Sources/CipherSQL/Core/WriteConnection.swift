@@ -18,8 +18,8 @@ public final class WriteConnection: Connection {
   {
     busyTimeoutMilliseconds = Int32(clamping: configuration.busyTimeout.milliseconds)
     var own = configuration
-    // In memory this connection also reads.
-    if path != nil { own.pageCacheBytes = configuration.writerPageCacheBytes }
+    // Without readers this connection also reads.
+    if configuration.readerLimit(of: path) != nil { own.pageCacheBytes = configuration.writerPageCacheBytes }
     try super.init(path: path, key: key, configuration: own, isToExist: isToExist)
     let result = csqlcipher_install_context(handle, context.place)
     guard result == SQLITE_OK else { throw SQLError.last(handle, result: result) }

@@ -2,7 +2,7 @@ import CSQLCipher
 
 extension Connection {
   /// Runs a body in a read transaction: all its statements see the same state.
-  final func inSnapshot<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+  package final func inSnapshot<Result>(_ body: (Connection) throws -> Result) throws -> Result {
     if isInTransaction { return try body(self) }
     try control("BEGIN DEFERRED")
     do {
@@ -12,6 +12,20 @@ extension Connection {
     } catch {
       rollBack()
       throw error
+    }
+  }
+
+  /// Runs a body in a read transaction on the connection that also writes. Changes are rolled back and refused.
+  ///
+  /// Reading connections refuse changes by `query_only`. On this connection, the pragma would make SQLite prepare all
+  /// statements again.
+  final func inReadOnlySnapshot<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+    try inSnapshot { connection in
+      let result = try body(connection)
+      guard sqlite3_txn_state(handle, nil) != SQLITE_TXN_WRITE else {
+        throw SQLError(.readOnly, "a read cannot change the database", hint: "use the closure of a write")
+      }
+      return result
     }
   }
 

@@ -202,9 +202,6 @@ final class ConnectionPool<Member: Connection>: Sendable {
     for waiter in waiters { waiter.signal() }
   }
 
-  /// Opens a separate connection that never enters the pool, for long work.
-  func openOwn() throws -> Member { try state.withLock { $0.open }() }
-
   /// Opens new connections in another way from now on. Connections in use finish unchanged and are closed when they
   /// are released.
   func replaceConnections(opening open: @escaping @Sendable () throws -> Member) {

@@ -18,14 +18,15 @@ import Synchronization
 /// - All functions may be called from any thread or task.
 public final class Database: Sendable {
   /// The path of the file; `nil` for a database in memory.
-  public var path: String? { place.withLock { $0 } }
+  public var path: String? { file.withLock { $0.path } }
   /// The configuration with which the database was opened.
   public let configuration: Configuration
   let writer: ConnectionPool<WriteConnection>
+  /// `nil` if reads and writes share one connection; see ``Configuration/readerCount``.
   let readers: ConnectionPool<Connection>?
   let hub = ChangeHub()
   let otherProcesses = DataVersionMonitor()
-  private let place: Locked<String?>
+  private let file: Locked<Connections>
   private let holding: (any Sendable)?
 
   /// Opens or creates an encrypted database file.
@@ -48,16 +49,14 @@ public final class Database: Sendable {
     path: String?, anyKey key: (any EncryptionKey)?, configuration: Configuration, holding: (any Sendable)?
   ) throws {
     self.holding = holding
-    place = Locked(path)
     self.configuration = configuration
     let connections = Connections(path: path, key: key, configuration: configuration)
+    file = Locked(connections)
     let nesting = NestingGuard()
     writer = ConnectionPool(capacity: 1, nesting: nesting, open: connections.writer)
-    readers =
-      path == nil
-      ? nil
-      : ConnectionPool(
-        capacity: min(max(configuration.readerCount, 1), 64), nesting: nesting, open: connections.reader)
+    readers = configuration.readerLimit(of: path).map {
+      ConnectionPool(capacity: $0, nesting: nesting, open: connections.reader)
+    }
     // The first read of the file verifies the key before any other use.
     _ = try writer.withConnection(for: "write") { try $0.pragmaText("SELECT count(*) FROM sqlite_schema") }
   }
@@ -83,9 +82,10 @@ public final class Database: Sendable {
 
   /// Continues with another file with the same content, such as a copy under another key.
   ///
-  /// The closure receives a separate connection that reads from one snapshot. No process writes in the meantime; reads
-  /// continue. If the closure returns a path and key, later reads and writes use that file. Running reads finish on the
-  /// old file, whose name may already be removed. If it returns `nil` or throws, nothing changes.
+  /// The closure receives a separate connection that reads from one snapshot. No process writes in the meantime. Reads
+  /// continue, unless they share the connection of the writes (``Configuration/readerCount``). If the closure returns
+  /// a path and key, later reads and writes use that file. Running reads finish on the old file, whose name may
+  /// already be removed. If it returns `nil` or throws, nothing changes.
   /// - Throws: the errors of `body`; ``SQLError`` with `busy` if another process holds the lock too long, with `misuse`
   ///   for a database in memory.
   @available(*, noasync, message: "call this from a dedicated thread in asynchronous code")
@@ -97,7 +97,7 @@ public final class Database: Sendable {
       defer { writer.rollBack() }
       guard let target = try streamingReader().inSnapshot(body) else { return }
       let connections = Connections(path: target.path, key: target.key, configuration: configuration)
-      place.withLock { $0 = target.path }
+      file.withLock { $0 = connections }
       self.writer.replaceConnections(opening: connections.writer)
       readers?.replaceConnections(opening: connections.reader)
     }
@@ -105,8 +105,9 @@ public final class Database: Sendable {
 
   /// Opens a separate connection for one scan of the whole file, with a small cache.
   func streamingReader() throws -> Connection {
-    guard let readers else { throw SQLError(.misuse, "a database in memory has no file") }
-    let reader = try readers.openOwn()
+    let connections = file.withLock { $0 }
+    guard connections.path != nil else { throw SQLError(.misuse, "a database in memory has no file") }
+    let reader = try connections.reader()
     try reader.pragma("PRAGMA cache_size = -2048")
     return reader
   }
@@ -134,7 +135,7 @@ public final class Database: Sendable {
   ///   or write of this database.
   @available(*, noasync, message: "use 'await' in asynchronous code")
   public func read<Result>(_ body: (Connection) throws -> Result) throws -> Result {
-    guard let readers else { return try writer.withConnection(for: "read") { try $0.inSnapshot(body) } }
+    guard let readers else { return try readOnWriter(body) }
     return try readers.withConnection(for: "read") { try $0.inSnapshot(body) }
   }
 
@@ -142,8 +143,15 @@ public final class Database: Sendable {
   /// statement.
   /// - Throws: the errors of `body`; `CancellationError` if the task was cancelled.
   public func read<Result: Sendable>(_ body: @escaping @Sendable (Connection) throws -> Result) async throws -> Result {
-    guard let readers else { return try await writer.perform(for: "read") { try $0.inSnapshot(body) } }
+    guard let readers else { return try await writer.perform(for: "read") { try $0.inReadOnlySnapshot(body) } }
     return try await readers.perform(for: "read") { try $0.inSnapshot(body) }
+  }
+
+  /// Reads from one unchanging snapshot on the writing connection, which is open already. A reading connection would
+  /// parse the schema again when it opens.
+  @available(*, noasync, message: "use 'await' in asynchronous code")
+  package func readOnWriter<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+    try writer.withConnection(for: "read") { try $0.inReadOnlySnapshot(body) }
   }
 
   // MARK: Writing

@@ -140,18 +140,24 @@ public struct Catalog: Sendable, Hashable {
 
 extension Catalog {
   /// Reads the catalogue of a database. If this process has already read the catalogue of a database with the same
-  /// tables, views and indexes, the call costs one query.
+  /// tables, views and indexes, the call costs two queries.
   public static func read(from connection: Connection) throws -> Catalog {
-    let definitions = try connection.fetchOne(
-      """
-      SELECT group_concat(hex(type) || hex(name) || ' ' || coalesce(sql, ''), char(10)) FROM (
-        SELECT type, name, sql FROM sqlite_schema WHERE type <> 'trigger' ORDER BY type, name)
-      """, as: Optional<String>.self)
-    let key = (definitions ?? nil) ?? ""
-    if let known = CatalogCache.shared.catalog(of: key) { return known }
-    let catalog = try readWhole(from: connection)
-    CatalogCache.shared.keep(catalog, of: key)
-    return catalog
+    try connection.inSnapshot { try read(from: $0, digest: digest(in: $0)) }
+  }
+
+  /// Reads the catalogue of a database, in the transaction in which its digest was computed.
+  package static func read(from connection: Connection, digest: SchemaDigest) throws -> Catalog {
+    try connection.schemaCache.value(for: digest) { try readWhole(from: connection) }
+  }
+
+  /// Returns a digest of the definitions that determine the catalogue. Their order counts, because SQLite lists the
+  /// indexes of a table in the order of their creation. Temporary tables count, because they hide others of the same
+  /// name.
+  package static func digest(in connection: Connection) throws -> SchemaDigest {
+    try connection.digest(of: [
+      "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE type <> 'trigger' ORDER BY rowid",
+      "SELECT type, name, tbl_name, sql FROM sqlite_temp_schema WHERE type <> 'trigger' ORDER BY rowid",
+    ])
   }
 
   /// Reads the catalogue of a database without the cache.

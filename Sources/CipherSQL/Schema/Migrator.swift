@@ -41,7 +41,13 @@ public struct Migrator: Sendable {
   /// - Throws: ``SQLError`` with `migration` for a missing or duplicate number, an applied file whose statements were
   ///   changed, or a database that is newer than these schemas.
   public func pending(in connection: Connection) throws -> [(schema: String, file: MigrationFile)] {
-    let records = try MigrationRecord.all(in: connection)
+    try pending(after: MigrationRecord.all(in: connection))
+  }
+
+  /// Returns the files that are not among the applied ones.
+  /// - Parameter records: all rows of the table `SchemaMigration`, by schema and version.
+  /// - Throws: the errors of ``pending(in:)``.
+  package func pending(after records: [MigrationRecord]) throws -> [(schema: String, file: MigrationFile)] {
     var pending: [(String, MigrationFile)] = []
     for schema in schemas {
       try checkNumbers(of: schema)
@@ -195,7 +201,10 @@ public struct Migrator: Sendable {
       throw SQLError(
         .migration, "\(place): was named \(record.name) when it was applied", hint: "restore the old file name")
     }
-    guard record.checksum != file.checksum, let line = file.firstChange(since: record.sql) else { return }
+    // Equal bytes need no checksum, and comparing them is faster.
+    guard !file.isUnchanged(since: record.sql), record.checksum != file.checksum,
+      let line = file.firstChange(since: record.sql)
+    else { return }
     throw SQLError(
       .migration, "\(place):\(line): the file was changed after it was applied at \(record.appliedAt.sqlText)",
       hint: "undo the change, and put the new statements into a new file with the next number")

@@ -1,5 +1,13 @@
 import CSodium
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
 /// One versioned file of a schema.
 public struct MigrationFile: Sendable, Hashable {
   /// The number at the beginning of the file's name, from 1 on.
@@ -36,9 +44,23 @@ public struct MigrationFile: Sendable, Hashable {
 }
 
 extension MigrationFile {
+  /// Returns whether the file has the bytes of an applied text. Operators of `String` ignore differences that Unicode
+  /// normalisation removes.
+  func isUnchanged(since applied: String) -> Bool {
+    var (old, new) = (applied, sql)
+    return old.withUTF8 { old in
+      new.withUTF8 { new in
+        guard old.count == new.count else { return false }
+        guard let first = old.baseAddress, let second = new.baseAddress else { return true }
+        return memcmp(first, second, old.count) == 0
+      }
+    }
+  }
+
   /// Returns the line of the first statement that differs from an applied text, counted from 1, or `nil` if all
   /// statements are equal. Comments and white space may change after a file was applied.
   package func firstChange(since applied: String) -> Int? {
+    if isUnchanged(since: applied) { return nil }
     let (old, new) = (Array(applied.utf8), Array(sql.utf8))
     let (before, after) = (Self.statementTokens(of: old), Self.statementTokens(of: new))
     let equal = zip(before, after).prefix { old[$0.range].elementsEqual(new[$1.range]) }.count

@@ -176,8 +176,10 @@ extension Doctor {
   private func checkSchema(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) {
     do {
       try access.withDatabase { database in
-        let sources = try database.read { try SchemaSource.read(from: $0) }
-        let migrator = try Vault.migrator(for: sources, known: schemas, in: database)
+        let (sources, records) = try database.read {
+          (try SchemaSource.read(from: $0), try MigrationRecord.all(in: $0))
+        }
+        let migrator = try Vault.migrator(for: sources, known: schemas, applied: records)
         checkPending(database, migrator, &diagnosis)
         report(try migrator.verify(database), &diagnosis)
       }

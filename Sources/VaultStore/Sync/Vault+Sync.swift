@@ -12,7 +12,8 @@ extension Vault {
   /// The synced entities with their tables.
   package var syncCatalog: SyncCatalog {
     catalog.withLock { known in
-      let catalog = known ?? SyncCatalog(entities)
+      let catalog =
+        known ?? database.configuration.schemaCache.value(for: entities.digest) { SyncCatalog(entities) }
       known = catalog
       return catalog
     }

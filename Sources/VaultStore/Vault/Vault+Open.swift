@@ -46,10 +46,13 @@ extension Vault {
       // Other generations are removed only after the current one was opened.
       OrphanedGenerations.sweep(layout, current: keyring.generation.number)
       let known = schemas + adding.map(\.schema)
-      let sources = try add(adding, known: known, to: database)
-      let migrator = try migrator(for: sources, known: known, in: database)
-      try bringUpToDate(database, migrator, outdated)
-      let entities = try database.read { try Entities.read(from: $0) }
+      let stored = try database.readOnWriter {
+        (sources: try SchemaSource.read(from: $0), records: try MigrationRecord.all(in: $0))
+      }
+      let sources = try add(adding, to: stored.sources, known: known, applied: stored.records, in: database)
+      let migrator = try migrator(for: sources, known: known, applied: stored.records)
+      try bringUpToDate(database, migrator, applied: stored.records, outdated)
+      let entities = try database.readOnWriter { try Entities.read(from: $0) }
       let vault = Vault(
         layout: layout, database: database, entities: entities, sources: sources, keyring: unlocked, lock: lock)
       vault.raiseCost(of: secret)
@@ -87,23 +90,24 @@ extension Vault {
 
   /// Stores schemas that the vault lacks, and returns all of its schemas.
   private static func add(
-    _ adding: [(source: SchemaSource, schema: Schema)], known: [Schema], to database: Database
+    _ adding: [(source: SchemaSource, schema: Schema)], to sources: [SchemaSource], known: [Schema],
+    applied: [MigrationRecord], in database: Database
   ) throws -> [SchemaSource] {
-    let sources = try database.read { try SchemaSource.read(from: $0) }
     let new = adding.filter { addition in !sources.contains { $0.name == addition.schema.name } }
     guard !new.isEmpty else { return sources }
     let all = sources + new.map(\.source)
     let trial = try Database.inMemory()
     defer { trial.close() }
-    try migrator(for: all, known: known, in: database).apply(to: trial)
+    try migrator(for: all, known: known, applied: applied).apply(to: trial)
     try database.write { try SchemaSource.write(all, to: $0) }
     return all
   }
 
-  private static func bringUpToDate(_ database: Database, _ migrator: Migrator, _ outdated: OutdatedSchema) throws {
+  private static func bringUpToDate(
+    _ database: Database, _ migrator: Migrator, applied: [MigrationRecord], _ outdated: OutdatedSchema
+  ) throws {
     if outdated == .leave { return }
-    let pending = try database.read { try migrator.pending(in: $0) }
-    guard let first = pending.first else { return }
+    guard let first = try migrator.pending(after: applied).first else { return }
     guard outdated == .migrate else {
       throw VaultError(
         .migrationNeeded,
@@ -113,10 +117,11 @@ extension Vault {
     try migrator.apply(to: database)
   }
 
+  /// Returns the migrator for the schemas of a vault.
+  /// - Parameter records: all files that were applied to the vault.
   static func migrator(
-    for sources: [SchemaSource], known: [Schema], in database: Database
+    for sources: [SchemaSource], known: [Schema], applied records: [MigrationRecord]
   ) throws -> Migrator {
-    let records = try database.read { try MigrationRecord.all(in: $0) }
     var schemas: [Schema] = []
     for source in sources {
       let applied = records.filter { $0.schema == source.name }
@@ -135,7 +140,8 @@ extension Vault {
 
   /// Returns the migrator for the vault's schemas, as `open` uses it.
   public func migrator(known: [Schema]) throws -> Migrator {
-    try Self.migrator(for: schemaSources, known: known, in: database)
+    let records = try database.read { try MigrationRecord.all(in: $0) }
+    return try Self.migrator(for: schemaSources, known: known, applied: records)
   }
 }
 
