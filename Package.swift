@@ -333,7 +333,7 @@ let package = Package(
         "SQLCipherStorage", "ServerStorage", "FileServer", "HTTPServer", "SimulatedDisk",
         "RestorationModel", "CPlatform",
       ],
-      path: "Tests/Simulation", exclude: ["RESULTS.md", "PlantedDefects.md", "Schemas"]),
+      path: "Tests/Simulation", exclude: ["RESULTS.md", "Planted", "PlantedDefects.md", "Schemas"]),
   ]
 #endif
 
