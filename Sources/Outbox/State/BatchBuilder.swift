@@ -178,6 +178,8 @@ struct BatchPlan: SyncComponent {
   private var taken: Set<Int64> = []
   /// The operations on the current path of the traversal.
   private var visited: Set<Int64> = []
+  /// The same path in its order: each operation with the reference that leads to the next one.
+  private var path: [(operation: Int64, column: String?)] = []
   private var ofParents: [String: [Int64: [QueuedOperation]]] = [:]
   private var ofEntities: [String: [Dependency]] = [:]
   /// References that form a cycle, by operation. The payload leaves them out, and an update follows.
@@ -195,6 +197,8 @@ struct BatchPlan: SyncComponent {
     case later
     /// Blocked by the operation with this number.
     case blocked(Int64)
+    /// A cycle of references. The operation with this number leaves one of them out.
+    case cycle(Int64)
   }
 
   var isFull: Bool { batch.count >= limit }
@@ -216,7 +220,11 @@ struct BatchPlan: SyncComponent {
     if let number = operation.blockedBy, try blocksOthers(number) { return .blocked(number) }
     if operation.state == .inFlight || operation.state == .acknowledged { return .later }
     guard visited.insert(operation.number).inserted else { return .taken }
-    defer { visited.remove(operation.number) }
+    path.append((operation.number, nil))
+    defer {
+      visited.remove(operation.number)
+      path.removeLast()
+    }
     if operation.payload == nil, operation.related.hasSealed,
       let first = try QueuedOperation.sealed(operation.entityType, operation.entityId, in: connection).first
     {
@@ -232,12 +240,15 @@ struct BatchPlan: SyncComponent {
           } else {
             circular[operation.number, default: []].insert(column)
           }
+        } else if let number = breakCycle(from: before.operation.number) {
+          return .cycle(number)
         }
         continue
       }
       if isPrefetch, before.operation.state == .inFlight { continue }
+      path[path.count - 1].column = before.isUnique ? nil : before.column
       switch try take(before.operation) {
-      case .taken: continue
+      case .taken, .cycle(operation.number): continue
       case let decision: return decision
       }
     }
@@ -245,6 +256,17 @@ struct BatchPlan: SyncComponent {
     batch.append(operation)
     taken.insert(operation.number)
     return .taken
+  }
+
+  /// Breaks a cycle whose last reference cannot be left out, at the last one on the path that can.
+  /// - Parameter first: the operation at which the cycle begins and ends.
+  /// - Returns: the operation that leaves a reference out; `nil` if none can be.
+  private mutating func breakCycle(from first: Int64) -> Int64? {
+    guard let start = path.firstIndex(where: { $0.operation == first }),
+      let (number, column) = path[start...].last(where: { $0.column != nil }), let column
+    else { return nil }
+    circular[number, default: []].insert(column)
+    return number
   }
 
   private func blocksOthers(_ number: Int64) throws -> Bool {
