@@ -13,9 +13,17 @@ import VaultStore
 
   init() throws { secret = try keyFileSecret() }
 
+  private func open(on machine: Machine) throws -> Vault {
+    try Vault.open(
+      at: machine.path, with: secret, creating: [RestorationSchema.schema], configuration: machine.configuration)
+  }
+
   @Test("A vault opens after a power cut at any operation of its creation, its writes and its rotation")
   func powerCuts() throws {
     let first = freshSeed()
+    let whole = try Machine(seed: first)
+    try open(on: whole).close()
+    let operations = Int(whole.count(everyOperation))
     var created = 0
     var rotated = 0
     for seed in first..<first + 3 {
@@ -25,10 +33,9 @@ import VaultStore
       var number = 0
       var isCreated = false
       for _ in 0..<4 {
-        machine.fail(everyOperation, after: random.number(0..<(isCreated ? 500 : 8_000)), simulated_power_cut)
+        machine.fail(everyOperation, after: random.number(0..<(isCreated ? 500 : 2 * operations)), simulated_power_cut)
         do {
-          let vault = try Vault.open(
-            at: path, with: secret, creating: [RestorationSchema.schema], configuration: machine.configuration)
+          let vault = try open(on: machine)
           defer { vault.close() }
           isCreated = true
           for step in 0..<20 {

@@ -2,8 +2,8 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// Devices, a server and a faulty network as processes, in rounds, checked for the invariants: `fieldvault-simulation
-/// [--small] [--rounds N] [--seed N] [--devices N] [--rounds-per-world N] [--world N] [--schema NAME] [--results
+/// Devices, a server and a faulty network, checked for the invariants: in one process from one seed (``SeedOptions``), or
+/// as processes, in rounds: `fieldvault-simulation --processes [--small] [--rounds N] [--seed N] [--devices N] [--rounds-per-world N] [--world N] [--schema NAME] [--results
 /// FILE]`.
 @main
 enum SimulationCommand {
@@ -11,15 +11,21 @@ enum SimulationCommand {
     let words = Array(CommandLine.arguments.dropFirst())
     signal(SIGPIPE, SIG_IGN)
     if words.first == "device" { exit(await DeviceProcess.run(Array(words.dropFirst()))) }
-    if words.first == "seeds" { exit(try SeedCommand.run(Array(words.dropFirst()))) }
-    let options: Options
     do {
-      options = try Options(words)
-    } catch {
+      if words.first != "--processes" {
+        let options = try SeedOptions(words)
+        try SeedCommand.fixHashing()
+        exit(try SeedCommand.run(options))
+      }
+      let options = try Options(Array(words.dropFirst()))
+      exit(try await Campaign(options).run() ? 0 : 1)
+    } catch let error as SimulatorDefect {
+      say("\(error)")
+      exit(3)
+    } catch let error as Unexpected {
       say("\(error)")
       exit(2)
     }
-    exit(try await Campaign(options).run() ? 0 : 1)
   }
 }
 

@@ -128,7 +128,8 @@ public struct ServerFolder: Sendable {
 
   private func connect(_ target: String, _ keyName: String, _ readers: Int) throws -> Database {
     var configuration = Configuration(environment: environment)
-    configuration.readerCount = readers
+    // On one thread, further connections have no use.
+    configuration.readerCount = PreferredExecutor.isSingleThread ? 0 : readers
     // A server has many databases open, each with several connections.
     configuration.pageCacheBytes = 8 << 20
     return try Database(path: target, key: try key.databaseKey(keyName), configuration: configuration)

@@ -42,13 +42,6 @@ final class Trace: @unchecked Sendable {
   /// Counts something without adding an event.
   func tally(_ kind: String, _ number: Int = 1) { counts[kind, default: 0] += number }
 
-  /// Runs a body and counts its CPU time in microseconds.
-  func timing<Result>(_ kind: String, _ body: () throws -> Result) rethrows -> Result {
-    let begin = Clock.system.threadTime()
-    defer { tally("µs: \(kind)", Int((Clock.system.threadTime() - begin) / 1000)) }
-    return try body()
-  }
-
   private func add(_ bytes: some Sequence<UInt8>) {
     for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
   }

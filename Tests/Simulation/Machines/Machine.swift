@@ -61,7 +61,7 @@ final class Machine: @unchecked Sendable {
 
   var configuration: Configuration {
     var configuration = Configuration(environment: environment)
-    configuration.readerCount = 1
+    configuration.readerCount = 0
     configuration.pageCacheBytes = 1 << 20
     configuration.busyTimeout = .zero
     return configuration

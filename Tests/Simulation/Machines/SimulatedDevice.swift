@@ -58,10 +58,8 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   /// Opens the vault and lets worker and person begin.
   /// - Parameter lives: whether the person acts and the worker runs.
   func start(lives: Bool) throws {
-    let vault = try trace.timing("vault open") {
-      try Vault.open(
-        at: path, with: Self.secret, schemas: [try workload.schema().schema], configuration: machine.configuration)
-    }
+    let vault = try Vault.open(
+      at: path, with: Self.secret, schemas: [try workload.schema().schema], configuration: machine.configuration)
     opened = vault
     if try vault.database.read({ try SyncSettings.value(.remoteURL, in: $0) }) == nil {
       try vault.setRemote(url: Self.url, token: token)
@@ -124,11 +122,11 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
       vault: vault, journal: journal, name: name, random: Seeded(random.next()), transaction: first)
     while !Task.isCancelled {
       // Most often some writes in a row, now and then a long pause.
-      let pause = random.chance(0.7) ? random.number(1_000..<400_000) : random.number(400_000..<30_000_000)
+      let pause = random.chance(0.85) ? random.number(500..<30_000) : random.number(100_000..<30_000_000)
       do { try await machine.scheduler.sleep(Int64(pause)) } catch { return }
       do {
         if random.chance(0.9) {
-          try trace.timing("person") { try person.write() }
+          try person.write()
           writes += 1
           decisions.transaction = person.transaction
           trace.note("write", "\(name) \(person.transaction)")

@@ -122,9 +122,14 @@ final class SimulatedNetwork: @unchecked Sendable {
       let response = await server.respond(to: request)
       trace.note(
         "response", "\(device) \(request.path) \(response.map { "\($0.status), \($0.body.count) bytes" } ?? "none")")
+      trace.detail("\(request.path) received \(String(decoding: request.body.prefix(Self.shown), as: UTF8.self))")
+      trace.detail("\(request.path) returned \(String(decoding: response?.body.prefix(Self.shown) ?? [], as: UTF8.self))")
       finish(response)
     }
   }
+
+  /// The number of bytes of a message that a replay prints.
+  private static let shown = 30_000
 
   private func note(_ request: Request) {
     guard request.path == "/v1/push", let push = try? PushRequest(json: request.body) else { return }

@@ -54,7 +54,7 @@ final class SimulatedServer: @unchecked Sendable {
         self?.failures.append(line)
       })
     settings.retentionDays = 90
-    let data = try trace.timing("server start") { try ServedData(settings) }
+    let data = try ServedData(settings)
     self.data = data
     data.startHousekeeping()
     trace.note("server", "starts")

@@ -31,11 +31,10 @@ final class SimulatedWorld {
   var faults = 0
   var incidents = Incidents()
 
-  /// The fewest writes of each device.
-  private static let writes = 60
+  private let scale: WorldScale
 
-  init(seed: UInt64, templates: Templates, prints: Bool) throws {
-    self.seed = seed
+  init(seed: UInt64, scale: WorldScale = WorldScale(), templates: Templates, prints: Bool) throws {
+    (self.seed, self.scale) = (seed, scale)
     random = Seeded(seed, "world", 0)
     scheduler = Scheduler(Seeded(seed, "order", 0))
     let scheduler = scheduler
@@ -46,9 +45,10 @@ final class SimulatedWorld {
     server = SimulatedServer(machine, workload, trace)
     network = SimulatedNetwork(scheduler, trace, server, Seeded(seed, "network", 0))
     try Self.copy(template.data, server.path)
-    for number in 0..<random.number(4..<6) {
+    let count = random.number(4..<7)
+    for number in 0..<(scale.devices ?? count) {
       let device = try addDevice(token: template.tokens[number])
-      if random.chance(0.35) {
+      if random.chance(0.35), has(.clock) {
         device.machine.clockError = Int64(random.number(-10..<11)) * 86_400_000
         if random.chance(0.5) { device.enteredTimeError = random.number(-10..<11) * 86_400 }
       }
@@ -70,11 +70,14 @@ final class SimulatedWorld {
     guard simulated_disk_copy(source, target) == 0 else { throw SimulatorDefect("\(source) cannot be copied") }
   }
 
+  /// Whether the world has a kind of fault.
+  private func has(_ fault: WorldScale.Fault) -> Bool { !scale.without.contains(fault) }
+
   func run() -> WorldResult {
     var result = WorldResult()
     do {
-      try trace.timing("live") { try live() }
-      try trace.timing("settle") { try settle() }
+      try live()
+      try settle()
     } catch {
       result.failure = error
     }
@@ -98,18 +101,16 @@ final class SimulatedWorld {
     try perform { try await server.start() }
     for device in devices { try device.start(lives: true) }
     network.delay = random.pick([5_000, 80_000, 1_500_000])
-    while devices.contains(where: { $0.writes < Self.writes }) {
-      network.trouble = random.pick([0, 0.02, 0.2, 0.5])
-      network.offline = Set(devices.map(\.name).filter { _ in random.chance(0.15) })
+    while devices.contains(where: { $0.writes < scale.writes }) {
+      network.trouble = has(.network) ? random.pick([0, 0.02, 0.2, 0.5]) : 0
+      network.offline = has(.offline) ? Set(devices.map(\.name).filter { _ in random.chance(0.15) }) : []
       if !network.offline.isEmpty { faults += 1 }
       try plan()
-      trace.timing("run") {
-        scheduler.run(until: scheduler.now + Int64(random.number(1_000_000..<40_000_000)))
-      }
+      scheduler.run(until: scheduler.now + Int64(random.number(1_000_000..<40_000_000)))
       try repair()
-      if random.chance(0.06) {
+      if has(.incident), random.chance(0.06) {
         faults += 1
-        try trace.timing("incident") { try happen() }
+        try happen()
       }
     }
   }
@@ -119,23 +120,31 @@ final class SimulatedWorld {
     switch random.number(0..<10) {
     case 0, 1:
       let device = random.pick(devices)
+      guard has(.power) else { return }
       device.machine.fail(Machine.everyOperation, after: random.number(0..<3_000), simulated_power_cut)
     case 2:
       let device = random.pick(devices)
+      guard has(.disk) else { return }
       device.machine.fail(
         random.pick([Machine.everyOperation, [simulated_write], [simulated_sync]]), after: random.number(0..<600),
         random.pick([simulated_io_error, simulated_full]))
     case 3:
+      guard has(.power) else { return }
       server.machine.fail(Machine.everyOperation, after: random.number(0..<3_000), simulated_power_cut)
     case 4:
+      guard has(.disk) else { return }
       server.machine.fail(
         random.pick([Machine.everyOperation, [simulated_write], [simulated_sync]]), after: random.number(0..<600),
         random.pick([simulated_io_error, simulated_full]))
     case 5:
       let machine = random.pick(devices.map(\.machine) + [server.machine])
-      jump(machine)
-    case 6: try restart(random.pick(devices), byPowerCut: random.chance(0.5))
-    case 7: try restartServer(byPowerCut: random.chance(0.5))
+      if has(.clock) { jump(machine) }
+    case 6:
+      guard has(.restart) else { return }
+      try restart(random.pick(devices), byPowerCut: has(.power) && random.chance(0.5))
+    case 7:
+      guard has(.restart) else { return }
+      try restartServer(byPowerCut: has(.power) && random.chance(0.5))
     default: break
     }
   }

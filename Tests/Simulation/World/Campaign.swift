@@ -62,7 +62,7 @@ final class Campaign {
         say(
           "seed \(options.seed), round \(round + 1) (world \(number + 1), \(workload.name), \(devices) devices): \(violation)"
         )
-        say("again: scripts/simulate --seed \(options.seed) --world \(number + 1)\(options.worldOptions)")
+        say("again: scripts/simulate --processes --seed \(options.seed) --world \(number + 1)\(options.worldOptions)")
         say("the folders are kept in \(place)")
         return false
       }

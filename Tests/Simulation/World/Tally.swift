@@ -89,7 +89,7 @@ enum Report {
       # Results of the simulation
 
       - date: \(Date.now.formatted(.iso8601))
-      - command: `scripts/simulate --rounds \(options.rounds) --seed \(options.seed)`
+      - command: `scripts/simulate --processes --rounds \(options.rounds) --seed \(options.seed)`
       - rounds: \(tally.rounds), all hold; \(options.roundsPerWorld) in a world of \(devices) devices
       - rounds by schema: \(workloads)
 

@@ -1,0 +1,103 @@
+import TestSupport
+
+/// The options of the deterministic simulation.
+struct SeedOptions: Sendable {
+  /// The seed to replay; `nil` for a campaign.
+  var seed: UInt64?
+  /// The number of seeds of a campaign.
+  var count = 0
+  /// The first seed of a campaign. Seeds follow one another.
+  var first = UInt64.random(in: 1...999_999_999)
+  /// Whether a replay prints its events.
+  var prints = true
+  /// Whether a failing replay is reduced.
+  var minimises = false
+  var results: String?
+  var scale = WorldScale()
+  /// Of how many workers this is one, and which; `nil` for the program that a user starts.
+  var worker: (number: Int, of: Int)?
+
+  static let usage = """
+    usage: scripts/simulate --seeds N [--first SEED] [--results FILE]
+           scripts/simulate SEED [--quiet] [--minimise] [--devices N] [--writes N] [--without FAULT,...]
+           scripts/simulate --processes [OPTIONS]
+    """
+
+  init(_ words: [String]) throws {
+    var rest = words[...]
+    func word(_ option: String, _ needed: String) throws -> String {
+      guard let word = rest.popFirst() else { throw Unexpected("\(option) needs \(needed)") }
+      return word
+    }
+    func number<Number: FixedWidthInteger>(_ option: String, _ range: ClosedRange<Number>) throws -> Number {
+      let needed = "a number from \(range.lowerBound) to \(range.upperBound)"
+      let text = try word(option, needed)
+      guard let number = Number(text), range.contains(number) else {
+        throw Unexpected("\(option) needs \(needed), not '\(text)'")
+      }
+      return number
+    }
+    while let next = rest.popFirst() {
+      switch next {
+      case "--seeds": count = try number(next, 1...10_000_000)
+      case "--first": first = try number(next, 0...UInt64.max / 2)
+      case "--quiet": prints = false
+      case "--minimise": minimises = true
+      case "--results": results = try word(next, "a file")
+      case "--devices": scale.devices = try number(next, 1...Templates.mostUsers)
+      case "--writes": scale.writes = try number(next, 1...10_000)
+      case "--without":
+        for name in try word(next, "names of faults").split(separator: ",") {
+          guard let fault = WorldScale.Fault(rawValue: String(name)) else {
+            let all = WorldScale.Fault.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Unexpected("--without needs names among \(all), not '\(name)'")
+          }
+          scale.without.insert(fault)
+        }
+      case "--worker": worker = (try number(next, 0...1000), try number(next, 1...1000))
+      default:
+        guard seed == nil, let number = UInt64(next) else {
+          throw Unexpected(
+            next.hasPrefix("-") ? "unknown option '\(next)'\n\(Self.usage)" : "'\(next)' is not a seed: a number is needed")
+        }
+        seed = number
+      }
+    }
+    guard (seed == nil) != (count == 0) else { throw Unexpected("give either a seed or --seeds\n\(Self.usage)") }
+  }
+}
+
+/// How large a world is, and which faults it has. Minimising a failure makes it smaller.
+struct WorldScale: Equatable, Sendable {
+  /// A kind of fault that can be left out.
+  enum Fault: String, CaseIterable, Sendable {
+    /// Power cuts of devices and of the server.
+    case power
+    /// Operations of disks that fail.
+    case disk
+    /// Requests that go wrong.
+    case network
+    /// Devices without a network.
+    case offline
+    /// Clocks that are wrong, jump or stop.
+    case clock
+    /// Programs that are restarted.
+    case restart
+    /// Copies, restores, epochs and rotations.
+    case incident
+  }
+
+  /// The number of devices at the beginning; `nil` for 4 to 6, as the seed decides.
+  var devices: Int?
+  /// The fewest transactions of each person.
+  var writes = 60
+  var without: Set<Fault> = []
+
+  /// The options that give this scale.
+  var options: String {
+    var text = devices.map { " --devices \($0)" } ?? ""
+    if writes != WorldScale().writes { text += " --writes \(writes)" }
+    if !without.isEmpty { text += " --without " + without.map(\.rawValue).sorted().joined(separator: ",") }
+    return text
+  }
+}
