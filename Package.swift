@@ -318,7 +318,8 @@ let package = Package(
     .testTarget(
       name: "SimulatedDiskTests",
       dependencies: [
-        "SimulatedDisk", "TestSupport", "RestorationModel", "VaultStore", "VaultKeys", "CipherSQL", "CSQLCipher", "Platform",
+        "SimulatedDisk", "TestSupport", "RestorationModel", "VaultStore", "VaultKeys", "CipherSQL", "CSQLCipher",
+        "Platform",
       ]),
     .executableTarget(
       name: "fieldvault-torture",
@@ -333,7 +334,7 @@ let package = Package(
         "SQLCipherStorage", "ServerStorage", "FileServer", "HTTPServer", "SimulatedDisk",
         "RestorationModel", "CPlatform",
       ],
-      path: "Tests/Simulation", exclude: ["RESULTS.md", "Planted", "PlantedDefects.md", "Schemas"]),
+      path: "Tests/Simulation", exclude: ["README.md", "RESULTS.md", "Planted", "PlantedDefects.md", "Schemas"]),
   ]
 #endif
 

@@ -68,7 +68,8 @@ import VaultStore
     var early: [String] = []
     for operation in batches.joined() {
       for column in ["leadId", "siteId", "previousId"] {
-        guard case .text(let uuid)? = operation.patch.fields[column], !known.contains(uuid), uuid != operation.entityUuid
+        guard case .text(let uuid)? = operation.patch.fields[column], uuid != operation.entityUuid,
+          !known.contains(uuid)
         else { continue }
         early.append("\(operation.entityType) \(operation.entityUuid) before \(uuid)")
       }
@@ -97,7 +98,9 @@ import VaultStore
       let database = try Self.database()
       let (sites, visits) = (random.number(1..<8), random.number(1..<12))
       try database.write { db in
-        for site in 1...sites { try db.execute("INSERT INTO OfflineSite (siteId, uuid) VALUES (\(site), \("s\(site)"))") }
+        for site in 1...sites {
+          try db.execute("INSERT INTO OfflineSite (siteId, uuid) VALUES (\(site), \("s\(site)"))")
+        }
         for visit in 1...visits {
           let site = random.number(1..<sites + 1)
           try db.execute("INSERT INTO OfflineVisit (visitId, uuid, siteId) VALUES (\(visit), \("v\(visit)"), \(site))")

@@ -24,7 +24,21 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static simulated_disk *disks;
 static uint64_t last_device;
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define HAS_SANITIZER 1
+#endif
+#endif
+
 // MARK: Disks
+
+int simulated_disk_is_available(void) {
+#if HAS_SANITIZER
+  return 0;
+#else
+  return 1;
+#endif
+}
 
 simulated_disk *simulated_disk_create(const char *name, uint64_t seed) {
   if (!*name || strlen(name) >= name_limit || strchr(name, '/')) return 0;
@@ -426,6 +440,8 @@ static int link_name(const char *source, const char *target) {
   return 0;
 }
 
+#if !HAS_SANITIZER
+
 // MARK: Functions of the C library
 
 // Swift passes errno and results like C. The large-file forms, which SQLite calls, are the same functions.
@@ -784,3 +800,5 @@ int closedir(DIR *folder) {
   SYSTEM(closedir);
   return system_function(folder);
 }
+
+#endif

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// SQLCipher on a disk that crashes and fails.
-@Suite struct SimulatedDiskTests {
+@Suite(.enabled(if: simulated_disk_is_available() != 0)) struct SimulatedDiskTests {
   /// Writes numbered rows in transactions of random size until an operation fails, and counts the acknowledged ones.
   private struct Writer {
     var acknowledged = 0

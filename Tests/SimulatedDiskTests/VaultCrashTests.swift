@@ -8,7 +8,7 @@ import VaultKeys
 import VaultStore
 
 /// A whole vault on a disk that crashes: its folder, keyring, lock and database.
-@Suite struct VaultCrashTests {
+@Suite(.enabled(if: simulated_disk_is_available() != 0)) struct VaultCrashTests {
   private let secret: UnlockSecret
 
   init() throws { secret = try keyFileSecret() }

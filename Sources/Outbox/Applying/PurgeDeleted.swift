@@ -33,6 +33,7 @@ extension SyncTransaction {
       for key in keys {
         try connection.execute(
           "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
+        try connection.execute("DELETE FROM SyncCascade WHERE entityType = \(entity.type) AND entityId = \(key)")
       }
       removed += keys.count
     }
@@ -42,16 +43,29 @@ extension SyncTransaction {
   /// Removes the row of one deleted record.
   /// - Returns: `false` if the row has to stay.
   package func purgeDeleted(_ uuid: String, of table: RecordTable) throws -> Bool {
-    let name = table.entity.table.name
+    let entity = table.entity
     return try WriteMode.purge(on: connection) {
-      try connection.execute(
+      let key = try connection.fetchOne(
         """
-        DELETE FROM \(identifier: name) WHERE \(identifier: table.entity.key) IN (
-          SELECT \(identifier: table.entity.key) FROM \(identifier: name) AS record
-          WHERE uuid = \(uuid) AND \(raw: isPurgeable(table.entity)))
-        """)
-      return connection.changedRowCount > 0
+        SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) AS record
+        WHERE uuid = \(uuid) AND \(raw: isPurgeable(entity))
+        """, as: Int64.self)
+      guard let key else { return false }
+      try connection.execute(
+        "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
+      try connection.execute("DELETE FROM SyncCascade WHERE entityType = \(entity.type) AND entityId = \(key)")
+      return true
     }
+  }
+
+  /// Whether the root of a cascade was deleted before it was sent. The server never acknowledges such a deletion.
+  private var isWithoutServer: String {
+    catalog.childrenFirst.map { root in
+      """
+      rootType = '\(root.entity.type.replacingQuotes)' AND EXISTS (SELECT 1 FROM \(SQL.quoted(root.entity.table.name)) AS root
+        WHERE root.\(SQL.quoted(root.entity.key)) = rootId AND root.isDeleted = 1 AND root.isDirty = 0 AND root.syncVersion = 0)
+      """
+    }.joined(separator: " OR ")
   }
 
   private func isPurgeable(_ entity: Entity) -> String {
@@ -64,7 +78,10 @@ extension SyncTransaction {
     let conditions =
       [
         "isDeleted = 1", "isDirty = 0",
-        "NOT EXISTS (SELECT 1 FROM SyncCascade WHERE entityId = record.\(SQL.quoted(entity.key)) AND entityType = '\(entity.type.replacingQuotes)')",
+        """
+        NOT EXISTS (SELECT 1 FROM SyncCascade AS cascaded WHERE entityId = record.\(SQL.quoted(entity.key))
+          AND entityType = '\(entity.type.replacingQuotes)' AND NOT (\(isWithoutServer)))
+        """,
       ] + referring + [Self.isNotKept, Self.isNotRemembered]
     return conditions.joined(separator: " AND ")
   }

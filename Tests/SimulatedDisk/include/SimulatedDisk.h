@@ -9,7 +9,8 @@
 // their folder. Of those that were not synced, a crash keeps the first ones, of the whole disk or of each folder. One seed decides the
 // fate of all.
 //
-// Linux only: the names of the functions are those of its C library.
+// Linux only: the names of the functions are those of its C library. A build with a sanitizer, which replaces the same functions, has no
+// disks.
 #ifndef SIMULATED_DISK_H
 #define SIMULATED_DISK_H
 
@@ -37,6 +38,9 @@ enum simulated_fault {
   // applied in part first.
   simulated_power_cut = 3,
 };
+
+// Returns whether this build can have disks.
+int simulated_disk_is_available(void);
 
 // Creates an empty disk as the folder `/simulated/NAME`. Returns NULL if the name is in use or too long, or if memory is exhausted.
 simulated_disk *simulated_disk_create(const char *name, uint64_t seed);

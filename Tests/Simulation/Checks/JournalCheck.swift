@@ -73,8 +73,9 @@ struct JournalCheck {
       return any.isDisjoint(with: [.delete, .decide]) ? .lost : .settled
     }
     if isDirty, marker == entry.marker { return .waits }
-    // Another device may have sent a record again that was deleted here with another one.
-    let mayReturn = isDeleted || resent.contains(entry.uuid)
+    // Another device may have sent a record again that was deleted here with another one, and the user of a copy of the
+    // vault may have restored it before the server had it.
+    let mayReturn = isDeleted || resent.contains(entry.uuid) || !restoredElsewhere.isEmpty
     return mayReturn && !any.isDisjoint(with: [.delete, .decide]) ? .settled : .lost
   }
 

@@ -59,7 +59,8 @@ struct StateOfRecord {
     }
   }
 
-  private func lines(_ device: any WatchedDevice, _ connection: Connection, _ type: String, _ uuid: String) throws -> [String]
+  private func lines(_ device: any WatchedDevice, _ connection: Connection, _ type: String, _ uuid: String) throws
+    -> [String]
   {
     var lines: [String] = []
     guard let table = device.vault.syncCatalog.tables[type] else { return lines }
@@ -94,6 +95,41 @@ struct StateOfRecord {
       ORDER BY detectedAt DESC LIMIT 3
       """, as: String.self)
     if type == "Photo" { lines += try content(connection, uuid) }
+    let refused = try connection.fetch(
+      "SELECT record FROM SyncInbox WHERE entityType = \(type) AND entityUuid = \(uuid) AND reason = 'refused'",
+      as: String.self)
+    for json in refused {
+      let fields = try RemoteRecord(json: Array(json.utf8)).state.fields
+      for holder in try table.holders(of: fields, besides: uuid, in: connection) {
+        let state = try table.find(holder.uuid, in: connection)
+        lines.append(
+          "the value is held by \(holder.uuid) \(state?.syncStatus ?? "")\(state?.isDirty == true ? " dirty" : "")"
+            + "\(state?.state.isDeleted == true ? " deleted" : "") "
+            + SyncValue.object(state?.state.fields ?? [:]).json)
+        let key = state?.key ?? 0
+        lines += try connection.fetch(
+          """
+          SELECT 'it was deleted with ' || rootType || ' ' || rootId
+            || coalesce(': operation ' || queueNumber || ' ' || operationType || ' ' || status, '')
+            || coalesce(' behind ' || parkedBehind, '')
+            || coalesce(': conflict ' || conflictType, '')
+          FROM SyncCascade AS cascaded
+          LEFT JOIN OfflineSyncQueue AS operation ON operation.entityType = rootType AND operation.entityId = rootId
+            AND completedAt IS NULL
+          LEFT JOIN OfflineConflictResolution AS open ON open.entityType = rootType AND open.entityId = rootId
+            AND resolvedAt IS NULL
+          WHERE cascaded.entityType = \(type) AND cascaded.entityId = \(key)
+          """, as: String.self)
+        lines += try connection.fetch(
+          """
+          SELECT 'its operation ' || queueNumber || ' ' || operationType || ' ' || status || coalesce(' behind ' || parkedBehind, '')
+          FROM OfflineSyncQueue WHERE entityUuid = \(holder.uuid) AND completedAt IS NULL
+          UNION ALL SELECT 'its conflict ' || conflictType || ' ' || coalesce(resolution, 'open')
+          FROM OfflineConflictResolution WHERE entityUuid = \(holder.uuid)
+          UNION ALL SELECT 'its inbox ' || reason || ' ' || record FROM SyncInbox WHERE entityUuid = \(holder.uuid)
+          """, as: String.self)
+      }
+    }
     lines += try connection.fetch(
       """
       SELECT 'inbox ' || reason || coalesce(' for ' || waitsFor, '') || ' ' || record FROM SyncInbox

@@ -28,6 +28,8 @@ final class Scheduler: SingleThreadExecutor, @unchecked Sendable {
   /// A binary heap.
   private var timers: [Timer] = []
   private var lastTimer: UInt64 = 0
+  /// Called after each job, for the log of a replay.
+  var afterJob: (() -> Void)?
   /// The number of executed jobs.
   private(set) var jobs = 0
   private let begin = ContinuousClock.now
@@ -87,6 +89,7 @@ final class Scheduler: SingleThreadExecutor, @unchecked Sendable {
         let job = ready.remove(at: index)
         jobs += 1
         job.runSynchronously(on: asUnownedTaskExecutor())
+        afterJob?()
       } else if let timer = timers.first, timer.time <= limit {
         pop()
         now = timer.time

@@ -46,7 +46,7 @@ final class Machine: @unchecked Sendable {
     Environment(
       clock: Clock(
         now: { self.wall }, instant: { self.scheduler.instant },
-        sleep: { try await self.scheduler.sleep($0.components.seconds * 1_000_000 + $0.components.attoseconds / 1_000_000_000_000) },
+        sleep: { try await self.scheduler.sleep(Int64($0 / .microseconds(1))) },
         threadTime: {
           // A hundred questions use up the time of a job.
           self.cpuTime += 200_000

@@ -68,7 +68,8 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     limits.idleSeconds = 30
     let transport = HTTPTransport(
       address: try ServerAddress(Self.url), limits: limits, clock: machine.environment.clock,
-      backend: network.backend(of: name)) { [token] in token }
+      backend: network.backend(of: name)
+    ) { [token] in token }
     let remote = FieldVaultRemote(transport: transport)
     let worker = SyncWorker(
       vault: vault, remote: remote, monitor: monitor, watchWrites: watch.start)
@@ -169,6 +170,30 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   func round(_ request: RoundRequest) async throws -> SyncReport {
     guard let worker else { throw SimulatorDefect("\(name) does not run") }
     return try await worker.sync(request)
+  }
+
+  /// The row, the operations and the conflicts of a record, as a text.
+  func state(of uuid: String) throws -> String {
+    try read { connection in
+      var lines: [String] = []
+      for kind in workload.kinds {
+        lines += try connection.fetch(
+          """
+          SELECT \(identifier: kind.marker) || ' version ' || syncVersion || ' dirty ' || isDirty || ' deleted ' || isDeleted
+          FROM \(identifier: kind.table) WHERE uuid = \(uuid)
+          """, as: String.self)
+      }
+      lines += try connection.fetch(
+        """
+        SELECT 'operation ' || queueNumber || ' ' || operationType || ' ' || status
+          || coalesce(' behind ' || parkedBehind, '') || CASE WHEN payload IS NULL THEN '' ELSE ' sealed' END
+        FROM OfflineSyncQueue WHERE entityUuid = \(uuid) AND completedAt IS NULL
+        UNION ALL SELECT 'conflict ' || conflictType || ' ' || coalesce(resolution, 'open')
+        FROM OfflineConflictResolution WHERE entityUuid = \(uuid)
+        UNION ALL SELECT 'inbox ' || reason FROM SyncInbox WHERE entityUuid = \(uuid)
+        """, as: String.self)
+      return lines.joined(separator: ", ")
+    }
   }
 
   /// The digests of the server.

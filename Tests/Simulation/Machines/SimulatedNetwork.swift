@@ -69,9 +69,10 @@ final class SimulatedNetwork: @unchecked Sendable {
   private func send(_ outgoing: OutgoingRequest, _ exchange: RequestTask, from device: String) {
     let request = Self.request(outgoing)
     let fate = random.chance(trouble) ? random.pick(Fate.allCases) : .delivered
-    let target = request.path + (request.query.isEmpty ? "" : "?" + request.query.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "&"))
-    trace.note(
-      "request", "\(device) \(request.method) \(target) \(request.body.count) bytes\(fate == .delivered ? "" : ", \(fate.rawValue)")")
+    let query = request.query.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "&")
+    let target = request.path + (query.isEmpty ? "" : "?" + query)
+    let trouble = fate == .delivered ? "" : ", \(fate.rawValue)"
+    trace.note("request", "\(device) \(request.method) \(target) \(request.body.count) bytes\(trouble)")
     trace.tally("fate: \(fate.rawValue)")
     guard !offline.contains(device) else {
       return later(latency()) { exchange.finish(.failure(.noConnection(detail: "no network"))) }
@@ -122,14 +123,14 @@ final class SimulatedNetwork: @unchecked Sendable {
       let response = await server.respond(to: request)
       trace.note(
         "response", "\(device) \(request.path) \(response.map { "\($0.status), \($0.body.count) bytes" } ?? "none")")
-      trace.detail("\(request.path) received \(String(decoding: request.body.prefix(Self.shown), as: UTF8.self))")
-      trace.detail("\(request.path) returned \(String(decoding: response?.body.prefix(Self.shown) ?? [], as: UTF8.self))")
+      trace.detail("\(request.path) received \(Self.text(request.body))")
+      trace.detail("\(request.path) returned \(Self.text(response?.body ?? []))")
       finish(response)
     }
   }
 
-  /// The number of bytes of a message that a replay prints.
-  private static let shown = 30_000
+  /// The part of a message that a replay prints.
+  private static func text(_ body: [UInt8]) -> String { String(decoding: body.prefix(30_000), as: UTF8.self) }
 
   private func note(_ request: Request) {
     guard request.path == "/v1/push", let push = try? PushRequest(json: request.body) else { return }

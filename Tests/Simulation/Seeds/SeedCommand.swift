@@ -9,7 +9,9 @@ enum SeedCommand {
     if let worker = options.worker { return try SeedWorker(options: options).run(worker.number, of: worker.of) }
     guard let seed = options.seed else { return try SeedCampaign(options: options).run() }
     let templates = try Templates()
-    let result = try SimulatedWorld(seed: seed, scale: options.scale, templates: templates, prints: options.prints).run()
+    let world = try SimulatedWorld(seed: seed, scale: options.scale, templates: templates, prints: options.prints)
+    if let uuid = options.watched { world.watch(uuid) }
+    let result = world.run()
     if let failure = result.failure {
       say("seed \(seed)\(options.scale.options): \(failure)")
       if options.minimises {

@@ -12,6 +12,8 @@ struct SeedOptions: Sendable {
   var prints = true
   /// Whether a failing replay is reduced.
   var minimises = false
+  /// The UUID of a record whose states a replay prints.
+  var watched: String?
   var results: String?
   var scale = WorldScale()
   /// Of how many workers this is one, and which; `nil` for the program that a user starts.
@@ -19,7 +21,7 @@ struct SeedOptions: Sendable {
 
   static let usage = """
     usage: scripts/simulate --seeds N [--first SEED] [--results FILE]
-           scripts/simulate SEED [--quiet] [--minimise] [--devices N] [--writes N] [--without FAULT,...]
+           scripts/simulate SEED [--quiet] [--minimise] [--watch UUID] [--devices N] [--writes N] [--without FAULT,...]
            scripts/simulate --processes [OPTIONS]
     """
 
@@ -43,6 +45,7 @@ struct SeedOptions: Sendable {
       case "--first": first = try number(next, 0...UInt64.max / 2)
       case "--quiet": prints = false
       case "--minimise": minimises = true
+      case "--watch": watched = try word(next, "the UUID of a record")
       case "--results": results = try word(next, "a file")
       case "--devices": scale.devices = try number(next, 1...Templates.mostUsers)
       case "--writes": scale.writes = try number(next, 1...10_000)
@@ -57,8 +60,8 @@ struct SeedOptions: Sendable {
       case "--worker": worker = (try number(next, 0...1000), try number(next, 1...1000))
       default:
         guard seed == nil, let number = UInt64(next) else {
-          throw Unexpected(
-            next.hasPrefix("-") ? "unknown option '\(next)'\n\(Self.usage)" : "'\(next)' is not a seed: a number is needed")
+          if next.hasPrefix("-") { throw Unexpected("unknown option '\(next)'\n\(Self.usage)") }
+          throw Unexpected("'\(next)' is not a seed: a number is needed")
         }
         seed = number
       }

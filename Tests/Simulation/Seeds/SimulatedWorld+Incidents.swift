@@ -6,7 +6,6 @@ import SyncServer
 import TestSupport
 import VaultStore
 
-
 extension SimulatedWorld {
   /// What incidents leave for later ones and for the checks.
   struct Incidents {

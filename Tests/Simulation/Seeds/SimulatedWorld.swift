@@ -73,6 +73,19 @@ final class SimulatedWorld {
   /// Whether the world has a kind of fault.
   private func has(_ fault: WorldScale.Fault) -> Bool { !scale.without.contains(fault) }
 
+  /// Prints the state of a record on each device whenever it changes.
+  func watch(_ uuid: String) {
+    var known: [String: String] = [:]
+    scheduler.afterJob = { [unowned self] in
+      for device in devices where device.isRunning && !device.machine.isOff {
+        let state: String
+        do { state = try device.state(of: uuid) } catch { continue }
+        guard known.updateValue(state, forKey: device.name) != state else { continue }
+        say("  \(device.name) has \(state)")
+      }
+    }
+  }
+
   func run() -> WorldResult {
     var result = WorldResult()
     do {

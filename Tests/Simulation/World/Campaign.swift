@@ -73,4 +73,3 @@ final class Campaign {
     return true
   }
 }
-
