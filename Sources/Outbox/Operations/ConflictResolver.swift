@@ -225,6 +225,12 @@ package struct ConflictResolver: SyncComponent {
       for field in conflict.fields where changes[field] == nil { try restoreTarget(field, of: record, table) }
     }
     var state = record.state
+    if let base = conflict.base, let remote = conflict.remote {
+      // The decision is about the fields of the conflict. In the others, an edit of another device stays.
+      for member in remote.fields.members where state.fields[member.name] == base.fields[member.name] {
+        state.fields[member.name] = member.value
+      }
+    }
     state.fields = state.fields.overlaid(with: changes)
     if let remote = conflict.remote { return try adopt(record, on: state, remote: remote, table) }
     try outbox.removeUnfinished(table.entity.type, record.key)

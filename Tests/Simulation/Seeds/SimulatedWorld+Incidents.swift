@@ -26,6 +26,8 @@ extension SimulatedWorld {
     for device in devices { try stop(device, byPowerCut: random.chance(0.3)) }
     for device in devices { try open(device, lives: false) }
     try backUpSome()
+    // In another epoch, an operation in flight is sent under another key.
+    try noteUnfinished()
     incidents.circumstances.hasIncidents = true
     incidents.mayDiffer = true
     switch random.number(0..<10) {
@@ -76,7 +78,6 @@ extension SimulatedWorld {
 
   private func copyVault() throws {
     guard devices.count < Templates.mostUsers else { return }
-    try noteUnfinished()
     let source = random.pick(devices)
     try stop(source, byPowerCut: false)
     let device = try addDevice(token: source.token)
@@ -87,7 +88,6 @@ extension SimulatedWorld {
   }
 
   private func restoreVault() throws {
-    try noteUnfinished()
     let device = random.pick(devices)
     guard let backup = incidents.vaultBackups[device.name] else { return }
     try stop(device, byPowerCut: false)

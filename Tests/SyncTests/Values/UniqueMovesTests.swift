@@ -272,6 +272,34 @@ import Testing
     #expect(try await one.values("SELECT code || syncVersion || isDirty FROM OfflineThing") == ["b20"])
   }
 
+  /// Simulation seed 5001: the title that another device had edited became the older one again.
+  @Test("A decision about a UNIQUE value keeps the other edits of the server's version") func otherEdits() async throws {
+    let server = try LocalServer(schemas: [Self.schema])
+    let one = try await Device("ada", at: server, schema: Self.schema)
+    let two = try await Device("ben", at: server, schema: Self.schema)
+    try await one.write { db in
+      _ = try db.execute(
+        """
+        INSERT INTO OfflineThing (uuid, code, place, shelf)
+        VALUES (\(Self.uuid()), 'a', 'p', 1), (\(Self.uuid()), 'b', 'p', 2)
+        """)
+    }
+    for device in [one, two] { try await device.sync() }
+    try await one.write { db in
+      _ = try db.execute("UPDATE OfflineThing SET code = 'edited' WHERE code = 'a'")
+      _ = try db.execute("UPDATE OfflineThing SET shelf = 3 WHERE code = 'b'")
+    }
+    try await two.write { _ = try $0.execute("UPDATE OfflineThing SET shelf = 3 WHERE code = 'a'") }
+    for device in [one, two] { try await device.sync() }
+    let conflict = try #require(try two.conflicts().first)
+    #expect(conflict.conflictType == "not_unique")
+    try two.resolve(conflict.conflictId, takesLocal: true, choices: ["shelf": .value("4")])
+    for device in [two, one] { try await device.sync() }
+    let values: SQL = "SELECT code || shelf FROM OfflineThing ORDER BY 1"
+    #expect(try await one.values(values) == ["b3", "edited4"])
+    #expect(try await one.digests() == two.digests())
+  }
+
   @Test(
     "A conflict about a key of two columns ends when either column gets another value", arguments: ["place", "shelf"])
   func oneOtherValueIsEnough(_ field: String) async throws {
