@@ -102,16 +102,21 @@ final class SeedCampaign {
           [
             "--seeds", "\(options.count)", "--first", "\(options.first)", "--worker", "\(number)", "\(workers)",
           ] + options.scale.options.split(separator: " ").map(String.init),
-          environment: ["PATH": "/usr/bin:/bin", "SWIFT_DETERMINISTIC_HASHING": "1"], output: .file(path),
+          environment: environment, output: .file(path),
           errors: .appendedFile(path)))
       outputs.append((path, 0))
     }
+    defer { for child in children { child.end() } }
     var isRunning = true
     var told = ContinuousClock.now
     while isRunning {
       usleep(200_000)
       isRunning = children.contains { $0.poll() == nil }
       for index in outputs.indices { try read(&outputs[index]) }
+      if options.stopsAtViolation, !failures.isEmpty {
+        say("a violation after \(seeds) seeds")
+        return 1
+      }
       if told.duration(to: .now) > .seconds(20) {
         told = .now
         say(progress(begin.duration(to: .now)))
@@ -137,6 +142,13 @@ final class SeedCampaign {
     }
     try FileManager.default.removeItem(atPath: folder)
     return code
+  }
+
+  /// The variables of a worker: those that name a planted defect, too.
+  private var environment: [String: String] {
+    var variables = ["PATH": "/usr/bin:/bin", "SWIFT_DETERMINISTIC_HASHING": "1"]
+    variables["FIELDVAULT_PLANTED"] = ProcessInfo.processInfo.environment["FIELDVAULT_PLANTED"]
+    return variables
   }
 
   private func read(_ output: inout (path: String, read: Int)) throws {

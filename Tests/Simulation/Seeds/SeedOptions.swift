@@ -8,6 +8,8 @@ struct SeedOptions: Sendable {
   var count = 0
   /// The first seed of a campaign. Seeds follow one another.
   var first = UInt64.random(in: 1...999_999_999)
+  /// Whether a campaign ends at the first violation.
+  var stopsAtViolation = false
   /// Whether a replay prints its events.
   var prints = true
   /// Whether a failing replay is reduced.
@@ -20,7 +22,7 @@ struct SeedOptions: Sendable {
   var worker: (number: Int, of: Int)?
 
   static let usage = """
-    usage: scripts/simulate --seeds N [--first SEED] [--results FILE]
+    usage: scripts/simulate --seeds N [--first SEED] [--until-violation] [--results FILE]
            scripts/simulate SEED [--quiet] [--minimise] [--watch UUID] [--devices N] [--writes N] [--without FAULT,...]
            scripts/simulate --processes [OPTIONS]
     """
@@ -43,6 +45,7 @@ struct SeedOptions: Sendable {
       switch next {
       case "--seeds": count = try number(next, 1...10_000_000)
       case "--first": first = try number(next, 0...UInt64.max / 2)
+      case "--until-violation": stopsAtViolation = true
       case "--quiet": prints = false
       case "--minimise": minimises = true
       case "--watch": watched = try word(next, "the UUID of a record")
