@@ -273,7 +273,8 @@ import Testing
   }
 
   /// Simulation seed 5001: the title that another device had edited became the older one again.
-  @Test("A decision about a UNIQUE value keeps the other edits of the server's version") func otherEdits() async throws {
+  @Test("A decision about a UNIQUE value keeps the other edits of the server's version") func otherEdits() async throws
+  {
     let server = try LocalServer(schemas: [Self.schema])
     let one = try await Device("ada", at: server, schema: Self.schema)
     let two = try await Device("ben", at: server, schema: Self.schema)
