@@ -232,6 +232,13 @@ package struct ConflictResolver: SyncComponent {
       }
     }
     state.fields = state.fields.overlaid(with: changes)
+    // Values that another record of this device has are not taken over. Otherwise the two conflicts would wait for each
+    // other.
+    for holder in try table.holders(of: state.fields, besides: record.uuid, in: connection) {
+      for column in holder.key.columns where changes[column.name] == nil {
+        state.fields[column.name] = record.state.fields[column.name]
+      }
+    }
     if let remote = conflict.remote { return try adopt(record, on: state, remote: remote, table) }
     try outbox.removeUnfinished(table.entity.type, record.key)
     state.updatedAt = now

@@ -301,6 +301,40 @@ import Testing
     #expect(try await one.digests() == two.digests())
   }
 
+  /// Simulation seed 7095: the server's version has a UNIQUE value of a record whose own conflict is open.
+  @Test("Two conflicts about UNIQUE values end one after the other") func twoConflicts() async throws {
+    let server = try LocalServer(schemas: [Self.schema])
+    let one = try await Device("ada", at: server, schema: Self.schema)
+    let two = try await Device("ben", at: server, schema: Self.schema)
+    try await one.write { db in
+      for (code, shelf) in [("a", 1), ("b", 2), ("c", 3)] {
+        _ = try db.execute(
+          "INSERT INTO OfflineThing (uuid, code, place, shelf) VALUES (\(Self.uuid()), \(code), 'p', \(shelf))")
+      }
+    }
+    for device in [one, two] { try await device.sync() }
+    try await one.write { db in
+      _ = try db.execute("UPDATE OfflineThing SET shelf = 9 WHERE code = 'a'")
+      _ = try db.execute("UPDATE OfflineThing SET code = 'same' WHERE code = 'b'")
+    }
+    try await two.write { db in
+      _ = try db.execute("UPDATE OfflineThing SET code = 'same' WHERE code = 'a'")
+      _ = try db.execute("UPDATE OfflineThing SET shelf = 9 WHERE code = 'c'")
+    }
+    for device in [one, two] { try await device.sync() }
+    var decided = 0
+    while let conflict = try two.conflicts().first, decided < 6 {
+      let isCode = conflict.fields == ["code"]
+      try two.resolve(
+        conflict.conflictId, takesLocal: true, choices: isCode ? ["code": .value("d")] : ["shelf": .value("7")])
+      decided += 1
+      for device in [two, one] { try await device.sync() }
+    }
+    #expect(try two.conflicts().isEmpty)
+    #expect(try await one.values("SELECT code FROM OfflineThing ORDER BY 1") == ["c", "d", "same"])
+    #expect(try await one.digests() == two.digests())
+  }
+
   @Test(
     "A conflict about a key of two columns ends when either column gets another value", arguments: ["place", "shelf"])
   func oneOtherValueIsEnough(_ field: String) async throws {
