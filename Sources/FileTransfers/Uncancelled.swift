@@ -5,5 +5,6 @@ import Platform
 package func uncancelled<Success: Sendable>(
   _ body: @escaping @Sendable () async throws -> Success
 ) async throws -> Success {
-  try await startTask(body).value
+  // Not at the low priority of a background task: the transaction has the one writer.
+  try await startTask(priority: .medium, body).value
 }

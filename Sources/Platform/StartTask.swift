@@ -7,8 +7,12 @@ package protocol SingleThreadExecutor: TaskExecutor {}
 package enum PreferredExecutor {
   /// The executor; `nil` outside of a task, for a task without a preference, and on systems that do not report it.
   package static var current: (any TaskExecutor)? {
-    guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return nil }
-    return withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+    #if compiler(>=6.3)
+      guard #available(macOS 26.4, iOS 26.4, tvOS 26.4, watchOS 26.4, visionOS 26.4, *) else { return nil }
+      return withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+    #else
+      return nil
+    #endif
   }
 
   /// Whether blocking work runs in place.
@@ -17,14 +21,15 @@ package enum PreferredExecutor {
 
 /// Starts a task that the cancellation of the current task does not reach, on the executor that the current task
 /// prefers. `Task.init` inherits actor and priority, but not this executor.
+/// - Parameter priority: `nil` for the priority of the current task.
 @discardableResult
 package func startTask<Success: Sendable>(
-  _ body: @escaping @Sendable () async throws -> Success
+  priority: TaskPriority? = nil, _ body: @escaping @Sendable () async throws -> Success
 ) -> Task<Success, any Error> {
-  Task(executorPreference: PreferredExecutor.current, operation: body)
+  Task(executorPreference: PreferredExecutor.current, priority: priority, operation: body)
 }
 
-/// Starts a task that does not throw; see ``startTask(_:)-(()asyncthrows->Success)``.
+/// Starts a task that does not throw; see ``startTask(priority:_:)``.
 @discardableResult
 package func startTask<Success: Sendable>(
   _ body: @escaping @Sendable () async -> Success

@@ -62,20 +62,52 @@ import VaultStore
     }
   }
 
-  /// - Returns: the operations that reference a record before its creation.
-  private static func early(_ batches: [[PushOperation]]) -> [String] {
-    var known: Set<String> = []
+  /// What a server has after some operations.
+  private struct Server {
+    /// The references by record and column.
+    var references: [String: [String: String]] = [:]
+    /// The operations that reference a record before its creation.
     var early: [String] = []
-    for operation in batches.joined() {
-      for column in ["leadId", "siteId", "previousId"] {
-        guard case .text(let uuid)? = operation.patch.fields[column], uuid != operation.entityUuid,
-          !known.contains(uuid)
-        else { continue }
-        early.append("\(operation.entityType) \(operation.entityUuid) before \(uuid)")
+
+    mutating func store(_ batches: [[PushOperation]]) {
+      for operation in batches.joined() {
+        for column in ["leadId", "siteId", "previousId"] {
+          switch operation.patch.fields[column] {
+          case .text(let uuid)?:
+            if uuid != operation.entityUuid, references[uuid] == nil {
+              early.append("\(operation.entityType) \(operation.entityUuid) before \(uuid)")
+            }
+            references[operation.entityUuid, default: [:]][column] = uuid
+          case .null?: references[operation.entityUuid, default: [:]][column] = nil
+          default: break
+          }
+        }
+        references[operation.entityUuid, default: [:]]["known"] = ""
       }
-      known.insert(operation.entityUuid)
     }
-    return early
+  }
+
+  /// The references of all rows, in the form of ``Server``.
+  private static func references(in database: Database) throws -> [String: [String: String]] {
+    var found: [String: [String: String]] = [:]
+    try database.read { db in
+      for (uuid, lead) in try db.fetchRows(
+        "SELECT uuid, (SELECT uuid FROM OfflineVisit WHERE visitId = leadId) FROM OfflineSite", as: String.self,
+        String?.self)
+      {
+        found[uuid] = ["known": "", "leadId": lead].compactMapValues { $0 }
+      }
+      for (uuid, site, previous) in try db.fetchRows(
+        """
+        SELECT uuid, (SELECT uuid FROM OfflineSite AS site WHERE site.siteId = visit.siteId),
+          (SELECT uuid FROM OfflineVisit AS other WHERE other.visitId = visit.previousId)
+        FROM OfflineVisit AS visit
+        """, as: String.self, String.self, String?.self)
+      {
+        found[uuid] = ["known": "", "siteId": site, "previousId": previous].compactMapValues { $0 }
+      }
+    }
+    return found
   }
 
   @Test("A record whose reference may be empty is sent before a record that needs it, in a cycle that begins with it")
@@ -87,40 +119,51 @@ import VaultStore
       try db.execute("UPDATE OfflineSite SET leadId = 1")
     }
     let batches = try Self.batches(of: database)
-    #expect(Self.early(batches) == [])
+    var server = Server()
+    server.store(batches)
+    #expect(server.early == [])
     #expect(batches.joined().map { "\($0.kind) \($0.entityUuid)" } == ["create site", "create visit", "update site"])
   }
 
-  @Test("No operation is sent before the records that it references, in any graph") func anyGraph() throws {
+  @Test("No operation is sent before the records that it references, in any graph, and all references arrive")
+  func anyGraph() throws {
     let first = freshSeed()
     for seed in first..<first + 60 {
       var random = Seeded(seed)
       let database = try Self.database()
-      let (sites, visits) = (random.number(1..<8), random.number(1..<12))
-      try database.write { db in
-        for site in 1...sites {
-          try db.execute("INSERT INTO OfflineSite (siteId, uuid) VALUES (\(site), \("s\(site)"))")
-        }
-        for visit in 1...visits {
-          let site = random.number(1..<sites + 1)
-          try db.execute("INSERT INTO OfflineVisit (visitId, uuid, siteId) VALUES (\(visit), \("v\(visit)"), \(site))")
-        }
-        for _ in 0..<random.number(0..<20) {
-          let visit = random.number(1..<visits + 1)
-          if random.chance(0.5) {
-            try db.execute("UPDATE OfflineSite SET leadId = \(visit) WHERE siteId = \(random.number(1..<sites + 1))")
-          } else {
+      var server = Server()
+      var (sites, visits) = (0, 0)
+      // In the later turns, records that the server has move to new ones.
+      for turn in 0..<3 {
+        let (lastSite, lastVisit) = (sites + random.number(1..<5), visits + random.number(1..<6))
+        try database.write { db in
+          for site in sites + 1...lastSite {
+            try db.execute("INSERT INTO OfflineSite (siteId, uuid) VALUES (\(site), \("s\(site)"))")
+          }
+          for visit in visits + 1...lastVisit {
+            let site = random.number(1..<lastSite + 1)
             try db.execute(
-              "UPDATE OfflineVisit SET previousId = \(visit) WHERE visitId = \(random.number(1..<visits + 1))")
+              "INSERT INTO OfflineVisit (visitId, uuid, siteId) VALUES (\(visit), \("v\(visit)"), \(site))")
+          }
+          for _ in 0..<random.number(0..<20) {
+            let (site, visit) = (random.number(1..<lastSite + 1), random.number(1..<lastVisit + 1))
+            let other = random.number(1..<lastVisit + 1)
+            switch random.number(0..<3) {
+            case 0: try db.execute("UPDATE OfflineSite SET leadId = \(visit) WHERE siteId = \(site)")
+            case 1: try db.execute("UPDATE OfflineVisit SET previousId = \(visit) WHERE visitId = \(other)")
+            default: try db.execute("UPDATE OfflineVisit SET siteId = \(site) WHERE visitId = \(visit)")
+            }
           }
         }
+        (sites, visits) = (lastSite, lastVisit)
+        server.store(try Self.batches(of: database))
+        #expect(server.early == [], "seed \(seed), turn \(turn)")
+        #expect(server.references == (try Self.references(in: database)), "seed \(seed), turn \(turn)")
+        let unsent = try database.read {
+          try $0.fetch("SELECT entityUuid FROM OfflineSyncQueue WHERE completedAt IS NULL", as: String.self)
+        }
+        #expect(unsent == [], "seed \(seed), turn \(turn)")
       }
-      let batches = try Self.batches(of: database)
-      #expect(Self.early(batches) == [], "seed \(seed)")
-      let unsent = try database.read {
-        try $0.fetch("SELECT entityUuid FROM OfflineSyncQueue WHERE completedAt IS NULL", as: String.self)
-      }
-      #expect(unsent == [], "seed \(seed)")
     }
   }
 }

@@ -62,8 +62,9 @@ extension SyncTransaction {
   private var isWithoutServer: String {
     catalog.childrenFirst.map { root in
       """
-      rootType = '\(root.entity.type.replacingQuotes)' AND EXISTS (SELECT 1 FROM \(SQL.quoted(root.entity.table.name)) AS root
-        WHERE root.\(SQL.quoted(root.entity.key)) = rootId AND root.isDeleted = 1 AND root.isDirty = 0 AND root.syncVersion = 0)
+      cascaded.rootType = '\(root.entity.type.replacingQuotes)' AND EXISTS (
+        SELECT 1 FROM \(SQL.quoted(root.entity.table.name)) AS root
+        WHERE root.\(SQL.quoted(root.entity.key)) = cascaded.rootId AND root.isDeleted = 1 AND root.isDirty = 0 AND root.syncVersion = 0)
       """
     }.joined(separator: " OR ")
   }
@@ -80,7 +81,7 @@ extension SyncTransaction {
         "isDeleted = 1", "isDirty = 0",
         """
         NOT EXISTS (SELECT 1 FROM SyncCascade AS cascaded WHERE entityId = record.\(SQL.quoted(entity.key))
-          AND entityType = '\(entity.type.replacingQuotes)' AND NOT (\(isWithoutServer)))
+          AND entityType = '\(entity.type.replacingQuotes)' AND NOT (isAnswered = 0 AND (\(isWithoutServer))))
         """,
       ] + referring + [Self.isNotKept, Self.isNotRemembered]
     return conditions.joined(separator: " AND ")

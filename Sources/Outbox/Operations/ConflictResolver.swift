@@ -227,8 +227,10 @@ package struct ConflictResolver: SyncComponent {
     var state = record.state
     if let base = conflict.base, let remote = conflict.remote {
       // The decision is about the fields of the conflict. In the others, an edit of another device stays.
-      for member in remote.fields.members where state.fields[member.name] == base.fields[member.name] {
-        state.fields[member.name] = member.value
+      let decided = Set(conflict.fields).union(decision.fields.keys)
+      for member in remote.fields.members
+      where !decided.contains(member.name) && state.fields[member.name] == base.fields[member.name] {
+        if try hasTarget(member, table) { state.fields[member.name] = member.value }
       }
     }
     state.fields = state.fields.overlaid(with: changes)
@@ -253,6 +255,14 @@ package struct ConflictResolver: SyncComponent {
     try table.update(
       record.key, from: record.state, to: state,
       .init(serverId: record.serverId, isDirty: true, syncStatus: "pending"), references: references, in: connection)
+  }
+
+  /// Whether this device has the record that a field references, if it is a reference.
+  private func hasTarget(_ member: SyncObject.Member, _ table: RecordTable) throws -> Bool {
+    guard let place = table.places[member.name], let reference = table.columns[place].reference,
+      case .text(let uuid) = member.value
+    else { return true }
+    return try catalog.tables[reference.entityType]?.find(uuid, in: connection) != nil
   }
 
   /// Restores the deleted record that a field references.

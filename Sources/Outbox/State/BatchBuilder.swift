@@ -43,10 +43,16 @@ struct BatchBuilder: SyncComponent {
     var isCut = false
     var failed = 0
     let payloads = PayloadBuilder(sync: sync)
+    // Operations of which only references would be left out, so that nothing remains. Others have to be sent first.
+    var waiting: Set<Int64> = []
     while batch.isEmpty {
-      var plan = BatchPlan(sync: sync, limit: limit, isPrefetch: isPrefetch)
+      var plan = BatchPlan(sync: sync, limit: limit, isPrefetch: isPrefetch, leavingOut: waiting)
       try fill(&plan)
       for operation in plan.batch {
+        if try payloads.waits(operation, leavingOut: plan.circular[operation.number] ?? []) {
+          waiting.insert(operation.number)
+          continue
+        }
         let sealed: (operation: PushOperation, length: Int)?
         do {
           sealed = try payloads.send(

@@ -31,8 +31,9 @@ struct BatchPlan: SyncComponent {
   /// UNIQUE columns whose values move in a cycle, by operation. They are NULL in the payload, and an update follows.
   private(set) var cleared: [Int64: Set<String>] = [:]
 
-  init(sync: SyncTransaction, limit: Int, isPrefetch: Bool) {
-    (self.sync, self.limit, self.isPrefetch) = (sync, limit, isPrefetch)
+  /// - Parameter waiting: operations that are not chosen, and for which no other operation waits.
+  init(sync: SyncTransaction, limit: Int, isPrefetch: Bool, leavingOut waiting: Set<Int64>) {
+    (self.sync, self.limit, self.isPrefetch, taken) = (sync, limit, isPrefetch, waiting)
   }
 
   private enum Decision {
@@ -73,10 +74,14 @@ struct BatchPlan: SyncComponent {
       let first = try QueuedOperation.sealed(operation.entityType, operation.entityId, in: connection).first
     {
       // The response to the sealed operation decides about the base of this one.
-      if case .blocked(let number) = try take(first) { return .blocked(number) }
-      return .later
+      switch try take(first) {
+      case .taken, .later: return .later
+      case let decision: return decision
+      }
     }
     for before in try predecessors(of: operation) {
+      // A sealed payload leaves nothing out.
+      path[path.count - 1].column = operation.payload != nil || before.isUnique ? nil : before.column
       if visited.contains(before.operation.number) {
         if let column = before.column {
           if before.isUnique {
@@ -90,7 +95,6 @@ struct BatchPlan: SyncComponent {
         continue
       }
       if isPrefetch, before.operation.state == .inFlight { continue }
-      path[path.count - 1].column = before.isUnique ? nil : before.column
       switch try take(before.operation) {
       case .taken, .cycle(operation.number): continue
       case let decision: return decision

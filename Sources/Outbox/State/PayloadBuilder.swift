@@ -61,6 +61,16 @@ package struct PayloadBuilder: SyncComponent {
     return try operation(queued, record, base(of: queued), table, leavingOut: [])
   }
 
+  /// Returns whether an operation changes nothing but references that are left out of its payload.
+  func waits(_ queued: QueuedOperation, leavingOut circular: Set<String>) throws -> Bool {
+    guard queued.payload == nil, !circular.isEmpty, let table = catalog.tables[queued.entityType],
+      let record = try table.find(key: queued.entityId, in: connection)
+    else { return false }
+    let base = try base(of: queued)
+    return try operation(queued, record, base, table, leavingOut: circular) == nil
+      && operation(queued, record, base, table, leavingOut: []) != nil
+  }
+
   private func base(of queued: QueuedOperation) throws -> RecordState? {
     guard queued.related.hasBase else { return nil }
     return try BaseTable.find(queued.entityType, queued.entityId, in: connection)
@@ -99,9 +109,12 @@ package struct PayloadBuilder: SyncComponent {
     let base =
       base ?? RecordState(fields: [:], syncVersion: record.state.syncVersion, updatedAt: record.state.updatedAt)
     var patch = RecordPatch(from: base, to: record.state)
-    // A restored record is first restored without the references to records that are restored after it.
+    // A reference is emptied first, so that the record no longer refers to the one before. A restored record is first
+    // restored without the references to records that are restored after it.
     let isRestoration = patch.isDeleted == false
-    for name in circular { patch.fields[name] = isRestoration && base.fields[name] != .null ? .null : nil }
+    for name in circular where isRestoration || patch.fields[name] != nil {
+      patch.fields[name] = base.fields[name] != .null ? .null : nil
+    }
     for name in cleared where base.fields[name] != .null { patch.fields[name] = .null }
     if patch.isEmpty { return nil }
     patch.updatedAt = updatedAt
