@@ -24,11 +24,13 @@ import VaultStore
         sql: """
           CREATE TABLE OfflineSite (
             siteId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE,
-            leadId INTEGER REFERENCES OfflineVisit (visitId), \(shared)) STRICT;
+            leadId INTEGER REFERENCES OfflineVisit (visitId),
+            code TEXT NOT NULL UNIQUE DEFAULT (hex(randomblob(8))), \(shared)) STRICT;
           CREATE TABLE OfflineVisit (
             visitId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE,
             siteId INTEGER NOT NULL REFERENCES OfflineSite (siteId),
-            previousId INTEGER REFERENCES OfflineVisit (visitId), \(shared)) STRICT;
+            previousId INTEGER REFERENCES OfflineVisit (visitId), placeId INTEGER REFERENCES OfflineSite (siteId),
+            \(shared)) STRICT;
           INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES
             ('Site', 'OfflineSite', 'sites'), ('Visit', 'OfflineVisit', 'sites');
           """)
@@ -71,7 +73,11 @@ import VaultStore
 
     mutating func store(_ batches: [[PushOperation]]) {
       for operation in batches.joined() {
-        for column in ["leadId", "siteId", "previousId"] {
+        if operation.kind == .delete {
+          let referring = references.filter { $0.value.values.contains(operation.entityUuid) }.keys.sorted()
+          early += referring.map { "deletion of \(operation.entityUuid) before \($0) has left it" }
+        }
+        for column in ["leadId", "siteId", "previousId", "placeId"] {
           switch operation.patch.fields[column] {
           case .text(let uuid)?:
             if uuid != operation.entityUuid, references[uuid] == nil {
@@ -123,6 +129,28 @@ import VaultStore
     server.store(batches)
     #expect(server.early == [])
     #expect(batches.joined().map { "\($0.kind) \($0.entityUuid)" } == ["create site", "create visit", "update site"])
+  }
+
+  /// A creation needs a UNIQUE value of a record that is deleted, and the deletion waits for a record that moves to the
+  /// new one.
+  @Test("A move in a cycle with a deletion empties the reference first, and arrives") func moveFromDeletedRecord() throws {
+    let database = try Self.database()
+    var server = Server()
+    try database.write { db in
+      try db.execute("INSERT INTO OfflineSite (siteId, uuid, code) VALUES (1, 'old', 'x'), (2, 'site', 'y')")
+      try db.execute("INSERT INTO OfflineVisit (visitId, uuid, siteId, placeId) VALUES (1, 'visit', 2, 1)")
+    }
+    server.store(try Self.batches(of: database))
+    #expect(server.references["visit"]?["placeId"] == "old")
+    try database.write { db in
+      try db.execute("UPDATE OfflineSite SET code = 'free' WHERE siteId = 1")
+      try db.execute("INSERT INTO OfflineSite (siteId, uuid, code) VALUES (3, 'new', 'x')")
+      try db.execute("UPDATE OfflineVisit SET placeId = 3")
+      try db.execute("DELETE FROM OfflineSite WHERE siteId = 1")
+    }
+    server.store(try Self.batches(of: database))
+    #expect(server.early == [])
+    #expect(server.references["visit"]?["placeId"] == "new")
   }
 
   @Test("No operation is sent before the records that it references, in any graph, and all references arrive")

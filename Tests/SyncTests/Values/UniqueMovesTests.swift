@@ -286,18 +286,18 @@ import Testing
         """)
     }
     for device in [one, two] { try await device.sync() }
-    try await one.write { db in
-      _ = try db.execute("UPDATE OfflineThing SET code = 'edited' WHERE code = 'a'")
-      _ = try db.execute("UPDATE OfflineThing SET shelf = 3 WHERE code = 'b'")
-    }
-    try await two.write { _ = try $0.execute("UPDATE OfflineThing SET shelf = 3 WHERE code = 'a'") }
+    try await one.write { _ = try $0.execute("UPDATE OfflineThing SET place = 'q', shelf = 9 WHERE code = 'b'") }
+    for device in [one, two] { try await device.sync() }
+    // Both edits together would take the place of the other record, so this device cannot merge them.
+    try await one.write { _ = try $0.execute("UPDATE OfflineThing SET code = 'edited', shelf = 9 WHERE code = 'a'") }
+    try await two.write { _ = try $0.execute("UPDATE OfflineThing SET place = 'q' WHERE code = 'a'") }
     for device in [one, two] { try await device.sync() }
     let conflict = try #require(try two.conflicts().first)
     #expect(conflict.conflictType == "not_unique")
-    try two.resolve(conflict.conflictId, takesLocal: true, choices: ["shelf": .value("4")])
+    try two.resolve(conflict.conflictId, takesLocal: true, choices: ["place": .value("r")])
     for device in [two, one] { try await device.sync() }
-    let values: SQL = "SELECT code || shelf FROM OfflineThing ORDER BY 1"
-    #expect(try await one.values(values) == ["b3", "edited4"])
+    let values: SQL = "SELECT code || place || shelf FROM OfflineThing ORDER BY 1"
+    #expect(try await one.values(values) == ["bq9", "editedr1"])
     #expect(try await one.digests() == two.digests())
   }
 
