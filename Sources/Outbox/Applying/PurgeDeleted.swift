@@ -30,11 +30,7 @@ extension SyncTransaction {
         SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) AS record
         WHERE \(raw: isPurgeable(entity)) LIMIT \(limit - removed)
         """, as: Int64.self)
-      for key in keys {
-        try connection.execute(
-          "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
-        try connection.execute("DELETE FROM SyncCascade WHERE entityType = \(entity.type) AND entityId = \(key)")
-      }
+      for key in keys { try remove(key, entity) }
       removed += keys.count
     }
     return removed
@@ -51,22 +47,27 @@ extension SyncTransaction {
         WHERE uuid = \(uuid) AND \(raw: isPurgeable(entity))
         """, as: Int64.self)
       guard let key else { return false }
-      try connection.execute(
-        "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
-      try connection.execute("DELETE FROM SyncCascade WHERE entityType = \(entity.type) AND entityId = \(key)")
+      try remove(key, entity)
       return true
     }
   }
 
-  /// Whether the root of a cascade was deleted before it was sent. The server never acknowledges such a deletion.
-  private var isWithoutServer: String {
-    catalog.childrenFirst.map { root in
+  private func remove(_ key: Int64, _ entity: Entity) throws {
+    try connection.execute(
+      "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
+    try connection.execute("DELETE FROM SyncCascade WHERE entityType = \(entity.type) AND entityId = \(key)")
+  }
+
+  /// The condition that the root of an entity's cascade was deleted before it was sent. The server never acknowledges such
+  /// a deletion.
+  private func isWithoutServer(_ entity: Entity) -> String {
+    let roots = (catalog.cascadeRoots[entity.type] ?? []).map { root in
       """
-      cascaded.rootType = '\(root.entity.type.replacingQuotes)' AND EXISTS (
-        SELECT 1 FROM \(SQL.quoted(root.entity.table.name)) AS root
-        WHERE root.\(SQL.quoted(root.entity.key)) = cascaded.rootId AND root.isDeleted = 1 AND root.isDirty = 0 AND root.syncVersion = 0)
+      cascaded.rootType = '\(root.type.replacingQuotes)' AND EXISTS (SELECT 1 FROM \(SQL.quoted(root.table.name)) AS root
+        WHERE root.\(SQL.quoted(root.key)) = cascaded.rootId AND root.isDeleted = 1 AND root.isDirty = 0 AND root.syncVersion = 0)
       """
-    }.joined(separator: " OR ")
+    }
+    return roots.isEmpty ? "0" : roots.joined(separator: " OR ")
   }
 
   private func isPurgeable(_ entity: Entity) -> String {
@@ -81,7 +82,7 @@ extension SyncTransaction {
         "isDeleted = 1", "isDirty = 0",
         """
         NOT EXISTS (SELECT 1 FROM SyncCascade AS cascaded WHERE entityId = record.\(SQL.quoted(entity.key))
-          AND entityType = '\(entity.type.replacingQuotes)' AND NOT (isAnswered = 0 AND (\(isWithoutServer))))
+          AND entityType = '\(entity.type.replacingQuotes)' AND NOT (isAnswered = 0 AND (\(isWithoutServer(entity)))))
         """,
       ] + referring + [Self.isNotKept, Self.isNotRemembered]
     return conditions.joined(separator: " AND ")

@@ -226,20 +226,17 @@ package struct ConflictResolver: SyncComponent {
     }
     var state = record.state
     if let base = conflict.base, let remote = conflict.remote {
-      // The decision is about the fields of the conflict. In the others, an edit of another device stays.
       let decided = Set(conflict.fields).union(decision.fields.keys)
-      for member in remote.fields.members
-      where !decided.contains(member.name) && state.fields[member.name] == base.fields[member.name] {
-        if try hasTarget(member, table) { state.fields[member.name] = member.value }
+      state.fields = try withOtherEdits(record, base, remote, table, decided: decided).overlaid(with: changes)
+      // Values that another record of this device has are not taken over. Otherwise the two conflicts would wait for each
+      // other.
+      for holder in try table.holders(of: state.fields, besides: record.uuid, in: connection) {
+        for column in holder.key.columns where changes[column.name] == nil {
+          state.fields[column.name] = record.state.fields[column.name]
+        }
       }
-    }
-    state.fields = state.fields.overlaid(with: changes)
-    // Values that another record of this device has are not taken over. Otherwise the two conflicts would wait for each
-    // other.
-    for holder in try table.holders(of: state.fields, besides: record.uuid, in: connection) {
-      for column in holder.key.columns where changes[column.name] == nil {
-        state.fields[column.name] = record.state.fields[column.name]
-      }
+    } else {
+      state.fields = state.fields.overlaid(with: changes)
     }
     if let remote = conflict.remote { return try adopt(record, on: state, remote: remote, table) }
     try outbox.removeUnfinished(table.entity.type, record.key)
@@ -255,6 +252,18 @@ package struct ConflictResolver: SyncComponent {
     try table.update(
       record.key, from: record.state, to: state,
       .init(serverId: record.serverId, isDirty: true, syncStatus: "pending"), references: references, in: connection)
+  }
+
+  /// Returns the fields of a record with the edits of other devices in the fields that the user does not decide about.
+  private func withOtherEdits(
+    _ record: StoredRecord, _ base: RecordState, _ remote: RecordState, _ table: RecordTable, decided: Set<String>
+  ) throws -> SyncObject {
+    var fields = record.state.fields
+    for member in remote.fields.members
+    where !decided.contains(member.name) && fields[member.name] == base.fields[member.name] {
+      if try hasTarget(member, table) { fields[member.name] = member.value }
+    }
+    return fields
   }
 
   /// Whether this device has the record that a field references, if it is a reference.

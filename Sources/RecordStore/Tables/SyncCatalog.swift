@@ -6,6 +6,8 @@ package struct SyncCatalog: Sendable {
   package let entities: Entities
   /// The tables by entity type.
   package let tables: [String: RecordTable]
+  /// The synced entities whose deletion can cascade to an entity, directly or transitively, by its type.
+  package let cascadeRoots: [String: [Entity]]
 
   package init(_ entities: Entities) {
     self.entities = entities
@@ -14,6 +16,11 @@ package struct SyncCatalog: Sendable {
       if let table = RecordTable(entity, in: entities) { tables[entity.type] = table }
     }
     self.tables = tables
+    var roots: [String: [Entity]] = [:]
+    for root in entities.all where tables[root.type] != nil {
+      for dependent in entities.dependents(of: root) { roots[dependent.type, default: []].append(root) }
+    }
+    cascadeRoots = roots
   }
 
   /// Returns the references from other entities that cascade a deletion of this one.
