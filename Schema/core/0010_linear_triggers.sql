@@ -1,3 +1,3 @@
 -- The triggers of the outbox encode bytes in time that grows with their length, not with its square. A migration creates
--- all triggers again, and needs no statement for that.
+-- all triggers again. The statement has no effect.
 SELECT 1;
