@@ -133,7 +133,9 @@ import VaultStore
 
   /// A creation needs a UNIQUE value of a record that is deleted, and the deletion waits for a record that moves to the
   /// new one.
-  @Test("A move in a cycle with a deletion empties the reference first, and arrives") func moveFromDeletedRecord() throws {
+  @Test("A move in a cycle with a deletion empties the reference first, and arrives") func moveFromDeletedRecord()
+    throws
+  {
     let database = try Self.database()
     var server = Server()
     try database.write { db in

@@ -11,6 +11,15 @@ struct Decisions {
   var random: Seeded
   var transaction: Int
 
+  /// Discards an operation, settles failed operations or resolves conflicts.
+  mutating func decideAny(_ random: inout Seeded) throws {
+    switch random.number(0..<10) {
+    case 0: try discardAny()
+    case 1..<5: _ = try settleFailed(0.5, retries: 0.6)
+    default: _ = try resolve(0.3)
+    }
+  }
+
   /// Decides about each open conflict with a probability.
   /// - Returns: the number of decisions.
   /// - Throws: ``Violation`` for a conflict that no decision resolves.

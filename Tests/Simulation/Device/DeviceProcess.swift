@@ -102,11 +102,7 @@ enum DeviceProcess {
         try person.write()
         decisions.transaction = person.transaction
       } else {
-        switch random.number(0..<10) {
-        case 0: try decisions.discardAny()
-        case 1..<5: _ = try decisions.settleFailed(0.5, retries: 0.6)
-        default: _ = try decisions.resolve(0.3)
-        }
+        try decisions.decideAny(&random)
         person.transaction = decisions.transaction
       }
       try await Task.sleep(for: .milliseconds(random.number(habits.pause)))

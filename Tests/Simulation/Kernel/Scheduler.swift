@@ -10,7 +10,7 @@ struct OneThread<Value>: @unchecked Sendable {
 
 /// Runs all tasks of a simulation on the calling thread, in virtual time and in an order that the seed decides.
 ///
-/// `@unchecked Sendable` holds because a simulation has one thread: every job runs inside ``run(until:)``, and the tasks
+/// `@unchecked Sendable` holds because a simulation has one thread: every job runs inside ``run(until:while:)``, and the tasks
 /// never leave this executor.
 final class Scheduler: SingleThreadExecutor, @unchecked Sendable {
   /// A sleeping task, or a call at a time.
@@ -30,8 +30,6 @@ final class Scheduler: SingleThreadExecutor, @unchecked Sendable {
   private var lastTimer: UInt64 = 0
   /// Called after each job, for the log of a replay.
   var afterJob: (() -> Void)?
-  /// The number of executed jobs.
-  private(set) var jobs = 0
   private let begin = ContinuousClock.now
 
   init(_ random: Seeded) { self.random = random }
@@ -48,11 +46,9 @@ final class Scheduler: SingleThreadExecutor, @unchecked Sendable {
   }
 
   /// Calls a closure after a time in microseconds.
-  @discardableResult
-  func after(_ microseconds: Int64, _ fire: @escaping @Sendable () -> Void) -> UInt64 {
+  func after(_ microseconds: Int64, _ fire: @escaping @Sendable () -> Void) {
     lastTimer += 1
     push(Timer(time: now + max(microseconds, 0), number: lastTimer, fire: fire))
-    return lastTimer
   }
 
   /// Sleeps in virtual time.
@@ -87,7 +83,6 @@ final class Scheduler: SingleThreadExecutor, @unchecked Sendable {
       if !ready.isEmpty {
         let index = ready.count == 1 ? 0 : random.number(0..<ready.count)
         let job = ready.remove(at: index)
-        jobs += 1
         job.runSynchronously(on: asUnownedTaskExecutor())
         afterJob?()
       } else if let timer = timers.first, timer.time <= limit {

@@ -20,7 +20,7 @@ final class Machine: @unchecked Sendable {
   /// 2026-01-05 08:00 UTC, in milliseconds since 1970.
   static let begin: Int64 = 1_767_600_000_000
 
-  /// - Parameter number: tells the disks of several simulations in a process apart.
+  /// - Parameter name: the name of its disk, which no other machine of the process has.
   init(_ name: String, in scheduler: Scheduler, seed: UInt64) throws {
     guard let disk = simulated_disk_create(name, seed) else { throw Unexpected("the disk \(name) exists already") }
     (self.name, self.disk, self.scheduler) = (name, disk, scheduler)
@@ -92,9 +92,6 @@ final class Machine: @unchecked Sendable {
     let path = simulated_disk_open_path(disk).map { String(cString: $0) } ?? ""
     throw SimulatorDefect("\(path) is open when \(name) restarts")
   }
-
-  /// The number of operations of its disk.
-  var operations: UInt64 { simulated_disk_count(disk, 31) }
 }
 
 /// A defect of the simulator, not of the product.

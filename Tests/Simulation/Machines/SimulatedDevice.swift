@@ -132,11 +132,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
           decisions.transaction = person.transaction
           trace.note("write", "\(name) \(person.transaction)")
         } else {
-          switch random.number(0..<10) {
-          case 0: try decisions.discardAny()
-          case 1..<5: _ = try decisions.settleFailed(0.5, retries: 0.6)
-          default: _ = try decisions.resolve(0.3)
-          }
+          try decisions.decideAny(&random)
           person.transaction = decisions.transaction
           trace.note("decision", "\(name) \(decisions.transaction)")
         }

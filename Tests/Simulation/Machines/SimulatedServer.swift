@@ -16,8 +16,6 @@ final class SimulatedServer: @unchecked Sendable {
   /// Grows with each start and each crash. A request of an earlier generation has no response.
   private var generation = 0
   private var running = 0
-  /// Failures that the server has logged.
-  private(set) var failures: [String] = []
 
   init(_ machine: Machine, _ workload: Workload, _ trace: Trace) {
     (self.machine, self.workload, self.trace) = (machine, workload, trace)
@@ -49,10 +47,7 @@ final class SimulatedServer: @unchecked Sendable {
     limits.requestBurst = 100_000
     var settings = FieldVaultServer.Settings(
       folder: folder, listen: "", schemas: [try workload.schema().schema], limits: limits,
-      log: RequestLog { [trace, weak self] line in
-        trace.note("server log", String(line.drop { $0 != " " }))
-        self?.failures.append(line)
-      })
+      log: RequestLog { [trace] line in trace.note("server log", String(line.drop { $0 != " " })) })
     settings.retentionDays = 90
     let data = try ServedData(settings)
     self.data = data

@@ -13,7 +13,7 @@ struct WorldResult {
   var operations = 0
   var faults = 0
   var counts: [String: Int] = [:]
-  /// What did not hold.
+  /// The violation, or the defect of the simulator; `nil` if all invariants hold.
   var failure: (any Error)?
 }
 
@@ -30,7 +30,6 @@ final class SimulatedWorld {
   var random: Seeded
   var faults = 0
   var incidents = Incidents()
-
   private let scale: WorldScale
 
   init(seed: UInt64, scale: WorldScale = WorldScale(), templates: Templates, prints: Bool) throws {
@@ -173,7 +172,7 @@ final class SimulatedWorld {
     }
   }
 
-  /// Restarts what has lost its power, and heals the disks.
+  /// Restarts the programs that have met a fault of their disk, and heals the disks.
   private func repair() throws {
     for device in devices {
       if let violation = device.violation { throw violation }
@@ -242,14 +241,13 @@ final class SimulatedWorld {
       try stop(device, byPowerCut: false)
       try open(device, lives: false)
       try device.read { try StoreCheck(device: device, connection: $0).check(isQuiet: false) }
-      for text in ["SIMULATED-"] where simulated_disk_contains(device.machine.disk, text, Int64(text.utf8.count)) != 0 {
+      let marker = Person.markerPrefix
+      guard simulated_disk_contains(device.machine.disk, marker, Int64(marker.utf8.count)) == 0 else {
         throw Violation(8, "the disk of \(device.name) holds readable text")
       }
     }
     trace.note("world", "is quiet")
-    incidents.circumstances.operations = network.operations
-    let endCheck = EndCheck(
-      devices: devices, workload: workload, store: server.store, circumstances: incidents.circumstances)
+    let endCheck = endCheck
     let seed = random.next()
     let shared = OneThread(
       value: (
@@ -266,10 +264,14 @@ final class SimulatedWorld {
     }
     guard let digests else { throw Violation(5, "the devices do not become quiet in two days") }
     try perform { try await server.stop(byPowerCut: false) }
-    incidents.circumstances.operations = network.operations
-    try EndCheck(
-      devices: devices, workload: workload, store: server.store, circumstances: incidents.circumstances
-    ).check(digests, incidents.kept)
+    try self.endCheck.check(digests, incidents.kept)
+  }
+
+  /// The check with all operations that devices have sent so far.
+  private var endCheck: EndCheck {
+    var circumstances = incidents.circumstances
+    circumstances.operations = network.operations
+    return EndCheck(devices: devices, workload: workload, store: server.store, circumstances: circumstances)
   }
 
   private func end() throws {
