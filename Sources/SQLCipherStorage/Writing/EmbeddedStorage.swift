@@ -36,10 +36,7 @@ public final class EmbeddedStorage: RecordStorage {
     self.log = log
     tables = schemas
     self.schemas = schemas.map { ServedSchema(name: $0.name, version: $0.migrations.count) }
-    let trial = try Database.inMemory()
-    defer { trial.close() }
-    try Migrator.records(of: schemas + [BookkeepingSchema.schema]).apply(to: trial)
-    entities = try trial.read { EntityMap(try Entities.read(from: $0)).descriptions }
+    entities = try SchemaCache.shared.value(for: SchemaDigest(of: schemas)) { try Self.entities(of: schemas) }
     for name in names {
       do {
         _ = try store(name)
@@ -49,6 +46,14 @@ public final class EmbeddedStorage: RecordStorage {
         log("cannot open an account: \(error)")
       }
     }
+  }
+
+  /// Applies schemas to an empty database and reads the kinds of record.
+  private static func entities(of schemas: [Schema]) throws -> [String: EntityDescription] {
+    let trial = try Database.inMemory()
+    defer { trial.close() }
+    try Migrator.records(of: schemas + [BookkeepingSchema.schema]).apply(to: trial)
+    return try trial.read { EntityMap(try Entities.read(from: $0)).descriptions }
   }
 
   private func store(_ account: AccountName) throws -> AccountStore {

@@ -87,7 +87,7 @@ public struct SyncObject: Equatable, Sendable {
 
   /// Returns whether both objects have the same names, byte by byte, and equal values.
   public static func == (left: SyncObject, right: SyncObject) -> Bool {
-    left.members.elementsEqual(right.members) { $0.name.utf8.elementsEqual($1.name.utf8) && $0.value == $1.value }
+    left.members.elementsEqual(right.members) { $0.name.hasBytes(of: $1.name) && $0.value == $1.value }
   }
 
   private func place(of name: String) -> (index: Int, isFound: Bool) {
@@ -123,5 +123,16 @@ extension SyncObject {
   package func text(_ name: String) -> String? {
     if case .text(let text)? = self[name] { return text }
     return nil
+  }
+}
+
+extension String {
+  /// Returns whether two texts have the same bytes. `==` also equates texts that only Unicode normalisation makes equal.
+  func hasBytes(of other: String) -> Bool {
+    guard utf8.count == other.utf8.count else { return false }
+    let isEqual = utf8.withContiguousStorageIfAvailable { left in
+      other.utf8.withContiguousStorageIfAvailable { right in left.elementsEqual(right) }
+    }
+    return (isEqual ?? nil) ?? utf8.elementsEqual(other.utf8)
   }
 }

@@ -51,7 +51,7 @@ extension SyncValue: Equatable {
       number.canonicalText == real.canonicalText
     case (.number(let number), .integer(let integer)), (.integer(let integer), .number(let number)):
       number.canonicalText == String(integer)
-    case (.text(let left), .text(let right)): left.utf8.elementsEqual(right.utf8)
+    case (.text(let left), .text(let right)): left.hasBytes(of: right)
     case (.array(let left), .array(let right)): left == right
     case (.object(let left), .object(let right)): left == right
     default: false

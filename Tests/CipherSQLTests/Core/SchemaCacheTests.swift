@@ -140,4 +140,19 @@ import Testing
       #expect(try second == connection.digest(of: ["SELECT 2"], following: connection.digest(of: ["SELECT 1"])))
     }
   }
+  @Test("A digest of schemas depends on their names and order, and on the number, name and text of each file")
+  func digestsOfSchemas() {
+    func schema(_ name: String, _ files: (Int, String, String)...) -> Schema {
+      Schema(name: name, migrations: files.map { MigrationFile(version: $0.0, name: $0.1, sql: $0.2) })
+    }
+    let (first, second) = (schema("a", (1, "b", "c")), schema("d"))
+    let contents = [
+      [], [first], [second], [first, second], [second, first], [first, first], [schema("x", (1, "b", "c"))],
+      [schema("a", (2, "b", "c"))], [schema("a", (1, "x", "c"))], [schema("a", (1, "b", "x"))], [schema("a")],
+      [schema("a", (1, "bc", ""))], [schema("a", (1, "", "bc"))], [schema("a", (1, "b", "c"), (2, "b", "c"))],
+      [schema("a", (1, "b", "\u{e9}"))], [schema("a", (1, "b", "e\u{301}"))],
+    ]
+    #expect(Set(contents.map { SchemaDigest(of: $0) }).count == contents.count)
+    #expect(SchemaDigest(of: [first, second]) == SchemaDigest(of: [schema("a", (1, "b", "c")), schema("d")]))
+  }
 }

@@ -30,16 +30,18 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   var enteredTimeError: Int?
   /// Whether the program has met a fault of its disk since its start.
   private(set) var hasMetFault = false
-  /// The number of transactions of its person.
+  /// The number of records that its person has written, each time counted. A person writes until this is ``mostWrites``.
   private(set) var writes = 0
+  private let mostWrites: Int
   /// A violation that a task has found.
   private(set) var violation: (any Error)?
 
   init(
-    _ machine: Machine, _ workload: Workload, token: String, _ network: SimulatedNetwork, _ trace: Trace,
-    _ random: Seeded
+    _ machine: Machine, _ workload: Workload, token: String, mostWrites: Int, _ network: SimulatedNetwork,
+    _ trace: Trace, _ random: Seeded
   ) {
     (name, self.machine, self.workload, self.token) = (machine.name, machine, workload, token)
+    self.mostWrites = mostWrites
     (self.network, self.trace, self.random) = (network, trace, random)
   }
 
@@ -86,9 +88,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   func stop(byPowerCut: Bool) async throws {
     guard opened != nil else { return }
     if byPowerCut { machine.cutPower() }
-    for task in tasks { task.cancel() }
-    for task in tasks { await task.value }
-    tasks = []
+    await rest()
     opened?.close()
     (opened, worker, remote) = (nil, nil, nil)
     // Tasks that still have the vault end.
@@ -96,6 +96,13 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     hasMetFault = false
     if byPowerCut { try machine.restart() }
     trace.note("device", "\(name) \(byPowerCut ? "loses power" : "stops")")
+  }
+
+  /// Ends person and worker. The vault stays open.
+  func rest() async {
+    for task in tasks { task.cancel() }
+    for task in tasks { await task.value }
+    tasks = []
   }
 
   /// The worker, which the app starts again after an error of the device.
@@ -123,12 +130,13 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
       vault: vault, journal: journal, name: name, random: Seeded(random.next()), transaction: first)
     while !Task.isCancelled {
       // Most often some writes in a row, now and then a long pause.
-      let pause = random.chance(0.85) ? random.number(500..<30_000) : random.number(100_000..<30_000_000)
+      let isBusy = writes < mostWrites && random.chance(0.85)
+      let pause = isBusy ? random.number(500..<30_000) : random.number(100_000..<30_000_000)
       do { try await machine.scheduler.sleep(Int64(pause)) } catch { return }
       do {
-        if random.chance(0.9) {
+        if writes < mostWrites, random.chance(0.9) {
           try person.write()
-          writes += 1
+          writes += journal.acknowledgedWrites(in: person.transaction)
           decisions.transaction = person.transaction
           trace.note("write", "\(name) \(person.transaction)")
         } else {
@@ -215,6 +223,12 @@ final class MemoryJournal: Recorder, @unchecked Sendable {
 
   /// The number of the next transaction.
   var next: Int { (entries.last?.transaction ?? 0) + 1 }
+
+  /// The number of records that a transaction has written; 0 for one that was refused.
+  func acknowledgedWrites(in transaction: Int) -> Int {
+    guard acknowledged.contains(transaction) else { return 0 }
+    return entries.reversed().prefix { $0.transaction == transaction }.count
+  }
 
   func intend(_ transaction: Int, _ entries: [Journal.Entry]) { self.entries += entries }
 

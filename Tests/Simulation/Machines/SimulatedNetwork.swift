@@ -46,6 +46,8 @@ final class SimulatedNetwork: @unchecked Sendable {
   var offline: Set<String> = []
   /// The greatest delay of a message in microseconds.
   var delay = 80_000
+  /// The number of requests that were not delivered as they should be.
+  private(set) var faults = 0
   /// The operations that devices have sent, by idempotency key.
   private(set) var operations: [String: PushOperation] = [:]
 
@@ -74,6 +76,7 @@ final class SimulatedNetwork: @unchecked Sendable {
     let trouble = fate == .delivered ? "" : ", \(fate.rawValue)"
     trace.note("request", "\(device) \(request.method) \(target) \(request.body.count) bytes\(trouble)")
     trace.tally("fate: \(fate.rawValue)")
+    if fate != .delivered { faults += 1 }
     guard !offline.contains(device) else {
       return later(latency()) { exchange.finish(.failure(.noConnection(detail: "no network"))) }
     }

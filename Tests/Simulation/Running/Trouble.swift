@@ -17,4 +17,15 @@ struct Violation: Error, CustomStringConvertible {
 }
 
 /// Writes a line at once.
-func say(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
+func say(_ text: String) {
+  var bytes = Array((text + "\n").utf8)[...]
+  while !bytes.isEmpty {
+    let count = bytes.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+    if count > 0 {
+      bytes = bytes.dropFirst(count)
+    } else if errno != EINTR {
+      // The reader, such as head(1), has seen enough. This is the code that a shell reports for SIGPIPE.
+      exit(errno == EPIPE ? 141 : 3)
+    }
+  }
+}

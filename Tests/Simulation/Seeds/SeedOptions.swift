@@ -95,7 +95,7 @@ struct WorldScale: Equatable, Sendable {
 
   /// The number of devices at the beginning; `nil` for 4 to 6, as the seed decides.
   var devices: Int?
-  /// The fewest transactions of each person.
+  /// How often each person writes a record.
   var writes = 60
   var without: Set<Fault> = []
 
