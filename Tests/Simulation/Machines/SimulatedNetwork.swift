@@ -126,9 +126,30 @@ final class SimulatedNetwork: @unchecked Sendable {
       let response = await server.respond(to: request)
       trace.note(
         "response", "\(device) \(request.path) \(response.map { "\($0.status), \($0.body.count) bytes" } ?? "none")")
+      tally(request, response)
       trace.detail("\(request.path) received \(Self.text(request.body))")
       trace.detail("\(request.path) returned \(Self.text(response?.body ?? []))")
       finish(response)
+    }
+  }
+
+  /// Counts the statuses of requests and the results of operations.
+  private func tally(_ request: Request, _ response: Response?) {
+    guard let response else { return trace.tally("response: none") }
+    trace.tally("response: \(response.status)")
+    guard request.path == "/v1/push", response.status == 200, let push = try? PushResponse(json: response.body) else {
+      return
+    }
+    for result in push.results {
+      let kind =
+        switch result.outcome {
+        case .accepted: "accepted"
+        case .merged: "merged"
+        case .conflict(let kind, _, _, _): "conflict \(kind.rawValue)"
+        case .rejected(let problem): "rejected \(problem.status)"
+        case .waiting: "waiting"
+        }
+      trace.tally("result: \(kind)")
     }
   }
 

@@ -144,10 +144,12 @@ final class SeedCampaign {
     return code
   }
 
-  /// The variables of a worker: those that name a planted defect, too.
+  /// The variables of a worker: a planted defect and the file of a coverage profile, too.
   private var environment: [String: String] {
     var variables = ["PATH": "/usr/bin:/bin", "SWIFT_DETERMINISTIC_HASHING": "1"]
-    variables["FIELDVAULT_PLANTED"] = ProcessInfo.processInfo.environment["FIELDVAULT_PLANTED"]
+    for name in ["FIELDVAULT_PLANTED", "LLVM_PROFILE_FILE"] {
+      variables[name] = ProcessInfo.processInfo.environment[name]
+    }
     return variables
   }
 

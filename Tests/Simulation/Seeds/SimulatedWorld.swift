@@ -187,12 +187,14 @@ final class SimulatedWorld {
       let machine = device.machine
       if machine.hasFailed || device.hasMetFault {
         faults += 1
+        trace.tally("fault: \(machine.isOff ? "power of a device" : "disk of a device")")
         try restart(device, byPowerCut: machine.isOff || random.chance(0.3))
       }
       machine.heal()
     }
     if server.machine.hasFailed {
       faults += 1
+      trace.tally("fault: \(server.machine.isOff ? "power of the server" : "disk of the server")")
       try restartServer(byPowerCut: server.machine.isOff || random.chance(0.3))
     }
     server.machine.heal()
@@ -259,6 +261,7 @@ final class SimulatedWorld {
       }
     }
     trace.note("world", "is quiet")
+    trace.tally("schema: \(workload.name)")
     let endCheck = endCheck
     let seed = random.next()
     let shared = OneThread(
@@ -276,7 +279,17 @@ final class SimulatedWorld {
     }
     guard let digests else { throw Violation(5, "the devices do not become quiet in two days") }
     try perform { try await server.stop(byPowerCut: false) }
+    for device in devices { try tallyConflicts(of: device) }
     try self.endCheck.check(digests, incidents.kept)
+  }
+
+  private func tallyConflicts(of device: SimulatedDevice) throws {
+    let kinds = try device.read { connection in
+      try connection.fetchRows(
+        "SELECT conflictType, coalesce(resolution, 'open'), count(*) FROM OfflineConflictResolution GROUP BY 1, 2",
+        as: String.self, String.self, Int.self)
+    }
+    for (kind, resolution, count) in kinds { trace.tally("conflict: \(kind) \(resolution)", count) }
   }
 
   /// The check with all operations that devices have sent so far.
