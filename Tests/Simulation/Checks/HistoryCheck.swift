@@ -79,12 +79,14 @@ struct HistoryCheck {
       String.self)
     let known = Set(history.map(\.uuid))
     for (key, response) in refused {
-      guard let operation = operations[key] else { continue }
+      guard let operation = operations[key],
+        case .conflict(.parentMissing, let fields, _, _) = try PushResult(wire: SyncValue(parsing: response)).outcome
+      else { continue }
       // A parent that a person deleted or gave up before the server had it does not come, or comes when it is brought
       // back. Any other that came later, the child should have waited for.
       for member in operation.patch.fields.members {
         guard case .text(let parent) = member.value, known.contains(parent), !isHandled(parent),
-          response.contains("\"\(member.name)\"")
+          fields.contains(member.name)
         else { continue }
         throw Violation(
           4,
