@@ -290,6 +290,12 @@ let package = Package(
     .target(
       name: "DrawnSchema", dependencies: ["SchemaModel", "RecordStore", "VaultStore", "CipherSQL"],
       path: "Tests/DrawnSchema"),
+    // Schemas for the simulation, each drawn from a number.
+    .target(
+      name: "GeneratedSchemas", dependencies: ["TestSupport", "CipherSQL"], path: "Tests/GeneratedSchemas"),
+    .testTarget(
+      name: "GeneratedSchemaTests",
+      dependencies: ["GeneratedSchemas", "TestSupport", "CipherSQL", "RecordStore", "VaultStore"]),
     .testTarget(
       name: "RestTests",
       dependencies: [
@@ -332,7 +338,7 @@ let package = Package(
       dependencies: [
         "TestSupport", "CipherSQL", "VaultStore", "SyncEngine", "HTTPClient", "SyncModel", "SyncServer", "VaultKeys",
         "SQLCipherStorage", "ServerStorage", "FileServer", "HTTPServer", "SimulatedDisk",
-        "RestorationModel", "CPlatform",
+        "RestorationModel", "CPlatform", "GeneratedSchemas",
       ],
       path: "Tests/Simulation", exclude: ["README.md", "RESULTS.md", "Planted", "PlantedDefects.md", "Schemas"]),
   ]

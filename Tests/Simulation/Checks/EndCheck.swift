@@ -116,10 +116,13 @@ struct EndCheck {
     var lines: [String] = []
     var seen: Set<String> = []
     for detail in violation.details {
-      let words = detail.split(whereSeparator: { $0 == " " || $0 == ":" }).map(String.init)
-      for (type, uuid) in zip(words, words.dropFirst())
-      where uuid.count == 36 && seen.count < 4 && seen.insert(uuid).inserted {
-        lines += try state.lines(type, uuid)
+      for kind in workload.kinds {
+        for place in detail.ranges(of: kind.entity + " ") {
+          let uuid = String(detail[place.upperBound...].prefix { $0 != " " && $0 != ":" })
+          if uuid.count == 36, seen.count < 4, seen.insert(uuid).inserted {
+            lines += try state.lines(kind.entity, uuid)
+          }
+        }
       }
     }
     return lines

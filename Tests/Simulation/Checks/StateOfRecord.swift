@@ -1,4 +1,5 @@
 import CipherSQL
+import GeneratedSchemas
 import VaultStore
 import SyncModel
 
@@ -49,11 +50,16 @@ struct StateOfRecord {
   private func references(_ kind: Kind, _ uuid: String) throws -> [String] {
     try kind.references.flatMap { reference in
       guard let target = workload.kind(reference.entity) else { return [String]() }
+      let condition = zip(reference.columns, reference.targets ?? [target.key]).map { column, key in
+        "target.\(SQL.quoted(key)) = record.\(SQL.quoted(column))"
+      }
+      let names = reference.columns.joined(separator: ", ").replacing("'", with: "''")
       return try server.fetch(
         SQL(
           raw: """
-            SELECT 'server: \(reference.column) ' || target.uuid || CASE target.isDeleted WHEN 1 THEN ' (deleted)' ELSE '' END
-            FROM \(kind.table) AS record JOIN \(target.table) AS target ON target.\(reference.target ?? target.key) = record.\(reference.column)
+            SELECT 'server: \(names) ' || target.uuid || CASE target.isDeleted WHEN 1 THEN ' (deleted)' ELSE '' END
+            FROM \(SQL.quoted(kind.table)) AS record JOIN \(SQL.quoted(target.table)) AS target
+              ON \(condition.joined(separator: " AND "))
             WHERE record.uuid = ?
             """, arguments: [.text(uuid)]), as: String.self)
     }

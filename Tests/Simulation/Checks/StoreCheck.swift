@@ -19,7 +19,7 @@ struct StoreCheck {
   }
 
   private func records(_ entity: Entity) throws -> [String] {
-    let own = "entityId = record.\(entity.key) AND entityType = '\(entity.type)'"
+    let own = "entityId = record.\(SQL.quoted(entity.key)) AND entityType = '\(entity.type.replacing("'", with: "''"))'"
     let hasOperation = "EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE \(own) AND completedAt IS NULL)"
     let hasConflict = "EXISTS (SELECT 1 FROM OfflineConflictResolution WHERE \(own) AND resolvedAt IS NULL)"
     let hasContested =
@@ -41,7 +41,7 @@ struct StoreCheck {
     ]
     return try rules.flatMap { words, condition in
       try connection.fetch(
-        SQL(raw: "SELECT uuid FROM \(entity.table.name) AS record WHERE \(condition)"), as: String.self
+        SQL(raw: "SELECT uuid FROM \(SQL.quoted(entity.table.name)) AS record WHERE \(condition)"), as: String.self
       ).map { "\(entity.type) \($0) \(words)" }
     }
   }

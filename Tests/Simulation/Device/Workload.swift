@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import GeneratedSchemas
 import TestSupport
 import VaultStore
 import RestorationModel
@@ -8,8 +9,10 @@ import RestorationModel
 struct Workload: Sendable {
   let name: String
   let kinds: [Kind]
-  /// The folder of the schema; `nil` for a schema that the programs carry.
+  /// The folder of the schema; `nil` for a schema that the programs carry, and for a generated one.
   let folder: String?
+  /// The schema, if it is generated.
+  private let generated: Schema?
 
   /// Whether the devices take photos. Their vaults and their server are neither copied nor restored.
   var hasPhotos: Bool { folder == nil && name == "restoration" && !hasIncidents }
@@ -17,33 +20,46 @@ struct Workload: Sendable {
   let hasIncidents: Bool
 
   static let all = [
-    Workload("restoration", kinds: Kind.restoration, hasIncidents: false),
-    Workload("restoration", kinds: Kind.restoration, hasIncidents: true),
-    Workload("references", kinds: Kind.references), Workload("places", kinds: Kind.places),
-    Workload("values", kinds: Kind.values),
+    Workload("restoration", kinds: Kind.restorationKinds, hasIncidents: false),
+    Workload("restoration", kinds: Kind.restorationKinds, hasIncidents: true),
+    Workload("references", kinds: Kind.referenceKinds), Workload("places", kinds: Kind.placeKinds),
+    Workload("values", kinds: Kind.valueKinds),
   ]
 
-  /// The workloads of the deterministic simulation.
+  /// The hand-written workloads of the deterministic simulation.
   static let simulated = [
-    Workload("restoration", kinds: Kind.restoration, hasIncidents: true),
-    Workload("references", kinds: Kind.references), Workload("places", kinds: Kind.places),
-    Workload("values", kinds: Kind.values),
+    Workload("restoration", kinds: Kind.restorationKinds, hasIncidents: true),
+    Workload("references", kinds: Kind.referenceKinds), Workload("places", kinds: Kind.placeKinds),
+    Workload("values", kinds: Kind.valueKinds),
   ]
 
   private init(_ name: String, kinds: [Kind], hasIncidents: Bool) {
-    (self.name, self.kinds, self.hasIncidents, folder) = (name, kinds, hasIncidents, nil)
+    (self.name, self.kinds, self.hasIncidents, folder, generated) = (name, kinds, hasIncidents, nil, nil)
   }
 
   private init(_ name: String, kinds: [Kind]) {
-    (self.name, self.kinds, hasIncidents) = (name, kinds, true)
+    (self.name, self.kinds, hasIncidents, generated) = (name, kinds, true, nil)
     folder = Self.schemas.appending(path: name).path
+  }
+
+  /// The workload of a generated schema.
+  init(_ schema: GeneratedSchema) {
+    (name, kinds, hasIncidents) = ("generated-\(schema.number)", schema.kinds, true)
+    (folder, generated) = (nil, schema.schema)
+  }
+
+  /// Draws the workload of a world: one of the hand-written ones, or one of a generated schema.
+  static func draw(_ random: inout Seeded) -> Workload {
+    random.chance(0.25)
+      ? random.pick(simulated) : Workload(GeneratedSchema(number: random.number(0..<GeneratedSchema.count)))
   }
 
   private static let schemas = URL(filePath: packagePath("Tests/Simulation/Schemas"))
 
   /// The schema as a vault takes it.
   func schema() throws -> (source: SchemaSource, schema: Schema) {
-    (
+    if let generated { return (SchemaSource(name: generated.name, folder: nil), generated) }
+    return (
       SchemaSource(name: name, folder: folder),
       try folder.map { try Schema.load(folder: $0, name: name) } ?? RestorationSchema.schema
     )

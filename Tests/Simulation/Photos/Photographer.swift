@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import GeneratedSchemas
 import TestSupport
 import VaultStore
 

@@ -1,4 +1,5 @@
 import Foundation
+import GeneratedSchemas
 import Glibc
 import TestSupport
 
@@ -7,9 +8,14 @@ enum SeedCommand {
   /// - Returns: 0 if everything holds, 1 for a violation, 3 for a defect of the simulator.
   static func run(_ options: SeedOptions) throws -> Int32 {
     if let worker = options.worker { return try SeedWorker(options: options).run(worker.number, of: worker.of) }
+    if let number = options.schema {
+      say(GeneratedSchema(number: number).sql)
+      return 0
+    }
     guard let seed = options.seed else { return try SeedCampaign(options: options).run() }
     let templates = try Templates()
     let world = try SimulatedWorld(seed: seed, scale: options.scale, templates: templates, prints: options.prints)
+    say("seed \(seed): schema \(world.workload.name)")
     if let uuid = options.watched { world.watch(uuid) }
     let result = world.run()
     if let failure = result.failure {

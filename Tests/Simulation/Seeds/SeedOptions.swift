@@ -1,3 +1,4 @@
+import GeneratedSchemas
 import TestSupport
 
 /// The options of the deterministic simulation.
@@ -14,6 +15,8 @@ struct SeedOptions: Sendable {
   var prints = true
   /// Whether a failing replay is reduced.
   var minimises = false
+  /// The number of the generated schema to print.
+  var schema: Int?
   /// The UUID of a record whose states a replay prints.
   var watched: String?
   var results: String?
@@ -24,6 +27,7 @@ struct SeedOptions: Sendable {
   static let usage = """
     usage: scripts/simulate --seeds N [--first SEED] [--until-violation] [--results FILE]
            scripts/simulate SEED [--quiet] [--minimise] [--watch UUID] [--devices N] [--writes N] [--without FAULT,...]
+           scripts/simulate --schema NUMBER
            scripts/simulate --processes [OPTIONS]
     """
 
@@ -49,6 +53,7 @@ struct SeedOptions: Sendable {
       case "--quiet": prints = false
       case "--minimise": minimises = true
       case "--watch": watched = try word(next, "the UUID of a record")
+      case "--schema": schema = try number(next, 0...GeneratedSchema.count - 1)
       case "--results": results = try word(next, "a file")
       case "--devices": scale.devices = try number(next, 1...Templates.mostUsers)
       case "--writes": scale.writes = try number(next, 1...10_000)
@@ -69,7 +74,9 @@ struct SeedOptions: Sendable {
         seed = number
       }
     }
-    guard (seed == nil) != (count == 0) else { throw Unexpected("give either a seed or --seeds\n\(Self.usage)") }
+    guard [seed != nil, count > 0, schema != nil].count(where: { $0 }) == 1 else {
+      throw Unexpected("give a seed, --seeds or --schema\n\(Self.usage)")
+    }
   }
 }
 

@@ -41,7 +41,7 @@ final class SimulatedWorld {
     scheduler = Scheduler(Seeded(seed, "order", 0))
     let scheduler = scheduler
     trace = Trace(prints: prints) { scheduler.now }
-    workload = random.pick(Workload.simulated)
+    workload = Workload.draw(&random)
     template = try templates.template(workload)
     let machine = try Machine("server", in: scheduler, seed: Seeded(seed, "server", 0).first)
     server = SimulatedServer(machine, workload, trace)

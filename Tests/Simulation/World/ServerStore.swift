@@ -45,17 +45,18 @@ struct ServerStore {
         CREATE TRIGGER simulation_tombstone AFTER INSERT ON ServerTombstone
         BEGIN INSERT OR IGNORE INTO SimulationTombstone VALUES (NEW.entityUuid); END
         """)
-      for kind in workload.kinds {
+      for (number, kind) in workload.kinds.enumerated() {
+        let (table, marker) = (SQL.quoted(kind.table), SQL.quoted(kind.marker))
         for event in ["INSERT", "UPDATE"] {
           try connection.execute(
             SQL(
               raw: """
-                CREATE TRIGGER simulation_\(event)_\(kind.entity) AFTER \(event) ON ServerRecord
-                WHEN NEW.entityType = '\(kind.entity)'
+                CREATE TRIGGER simulation_\(event)_\(number) AFTER \(event) ON ServerRecord
+                WHEN NEW.entityType = '\(kind.entity.replacing("'", with: "''"))'
                 BEGIN
                   INSERT INTO SimulationHistory (entityType, entityUuid, version, isDeleted, marker, serverId)
-                    SELECT NEW.entityType, NEW.entityUuid, record.syncVersion, NEW.isDeleted, record.\(kind.marker), NEW.serverId
-                    FROM \(kind.table) AS record WHERE record.uuid = NEW.entityUuid
+                    SELECT NEW.entityType, NEW.entityUuid, record.syncVersion, NEW.isDeleted, record.\(marker), NEW.serverId
+                    FROM \(table) AS record WHERE record.uuid = NEW.entityUuid
                       AND NOT EXISTS (SELECT 1 FROM SimulationHistory AS other
                         WHERE other.entityUuid = NEW.entityUuid AND other.version = record.syncVersion);
                 END
@@ -65,10 +66,10 @@ struct ServerStore {
         try connection.execute(
           SQL(
             raw: """
-              CREATE TRIGGER simulation_marker_\(kind.entity) AFTER UPDATE OF \(kind.marker) ON \(kind.table)
-              WHEN NEW.\(kind.marker) IS NOT OLD.\(kind.marker)
+              CREATE TRIGGER simulation_marker_\(number) AFTER UPDATE OF \(marker) ON \(table)
+              WHEN NEW.\(marker) IS NOT OLD.\(marker)
               BEGIN
-                UPDATE SimulationHistory SET marker = NEW.\(kind.marker)
+                UPDATE SimulationHistory SET marker = NEW.\(marker)
                   WHERE entityUuid = NEW.uuid AND version = NEW.syncVersion;
               END
               """))

@@ -1,0 +1,170 @@
+import CipherSQL
+import GeneratedSchemas
+import TestSupport
+import VaultStore
+
+/// The statements of a user's program.
+extension Person {
+  /// A value by its column.
+  typealias Assignment = (column: String, value: SQLArgument)
+
+  func creation(_ kind: Kind, _ connection: Connection, _ dice: inout Seeded) throws -> Step? {
+    let uuid = Self.uuid(&dice)
+    let marker = marker(&dice)
+    var values: [Assignment] = [("uuid", .text(uuid)), (kind.marker, .text(marker))]
+    for required in kind.required { values.append((required.column, Self.value(required.value, &dice))) }
+    for (name, others) in kind.others where dice.chance(0.3) && !values.contains(where: { $0.column == name }) {
+      values.append((name, dice.pick(others)))
+    }
+    for reference in kind.references {
+      guard !reference.isOptional || dice.chance(0.6) else {
+        // Without the columns, the record gets their defaults.
+        if dice.chance(0.5) { values += reference.columns.map { ($0, .null) } }
+        continue
+      }
+      guard let parent = try anyTarget(reference, connection, &dice) else {
+        if reference.isOptional { continue }
+        return nil
+      }
+      values += parent
+    }
+    if let time = time(&dice) { values.append(("updatedAt", .text(time))) }
+    let clause = dice.chance(0.05) ? "INSERT OR REPLACE" : "INSERT"
+    let names = values.map { SQL.quoted($0.column) }.joined(separator: ", ")
+    let marks = values.map { _ in "?" }.joined(separator: ", ")
+    var text = "\(clause) INTO \(SQL.quoted(kind.table)) (\(names)) VALUES (\(marks))"
+    if clause == "INSERT", dice.chance(0.05) {
+      text += " ON CONFLICT (uuid) DO UPDATE SET \(SQL.quoted(kind.marker)) = excluded.\(SQL.quoted(kind.marker))"
+    }
+    return Step(
+      entry: entry(.mark, kind, uuid, marker), sql: SQL(raw: text, arguments: values.map(\.value)))
+  }
+
+  func edit(_ kind: Kind, _ key: Int64, _ uuid: String, _ dice: inout Seeded) -> Step {
+    let marker = marker(&dice)
+    var assignments: [Assignment] = []
+    let isMarked = kind.others.isEmpty || dice.chance(0.7)
+    if isMarked { assignments.append((kind.marker, .text(marker))) }
+    if !isMarked || dice.chance(0.3), !kind.others.isEmpty {
+      let (name, values) = dice.pick(kind.others)
+      assignments.append((name, dice.pick(values)))
+    }
+    if let time = time(&dice) { assignments.append(("updatedAt", .text(time))) }
+    // OR IGNORE may leave the row as it is.
+    let clause = dice.chance(0.05) ? "OR REPLACE " : !isMarked && dice.chance(0.2) ? "OR IGNORE " : ""
+    return Step(
+      entry: entry(isMarked ? .mark : .touch, kind, uuid, isMarked ? marker : ""),
+      sql: Self.update(kind, clause, assignments, key))
+  }
+
+  /// Gives a record another value of a key, which other records may reference.
+  func renewal(_ kind: Kind, _ key: Int64, _ uuid: String, _ dice: inout Seeded) -> Step {
+    let renewed = dice.pick(kind.renewed)
+    return Step(
+      entry: entry(.touch, kind, uuid, ""),
+      sql: Self.update(kind, "", [(renewed.column, Self.value(renewed.value, &dice))], key))
+  }
+
+  func move(_ kind: Kind, _ key: Int64, _ connection: Connection, _ dice: inout Seeded) throws -> SQL? {
+    let reference = dice.pick(kind.references)
+    let target = try anyTarget(reference, connection, &dice)
+    let nothing: [Assignment] = reference.columns.map { ($0, .null) }
+    return Self.update(kind, "", reference.isOptional && dice.chance(0.25) ? nothing : target ?? nothing, key)
+  }
+
+  /// Swaps the values of a UNIQUE constraint between two records; the last column is empty in between.
+  func swap(_ kind: Kind, _ key: Int64, _ uuid: String, _ connection: Connection, _ dice: inout Seeded) throws -> Step?
+  {
+    let columns = dice.pick(kind.swapped)
+    guard let last = columns.last, let other = try anyone(kind, connection, &dice), other.key != key else { return nil }
+    func assignments(_ key: Int64) throws -> [Assignment] {
+      try columns.map { ($0, try value(of: $0, kind, key, connection)) }
+    }
+    let (first, second) = (try assignments(key), try assignments(other.key))
+    return Step(
+      entries: [entry(.touch, kind, uuid, ""), entry(.touch, kind, other.uuid, "")],
+      statements: [
+        Self.update(kind, "", [(last, .null)], key), Self.update(kind, "", first, other.key),
+        Self.update(kind, "", second, key),
+      ])
+  }
+
+  /// Changes or deletes several records with one statement.
+  func severalRows(_ kind: Kind, _ connection: Connection, _ dice: inout Seeded) throws -> Step? {
+    let (divisor, remainder) = (dice.number(4..<12), dice.number(0..<4))
+    let isDeletion = kind.others.isEmpty || dice.chance(0.15)
+    let condition = "isDeleted = 0 AND \(SQL.quoted(kind.key)) % \(divisor) = \(remainder)"
+    let table = SQL.quoted(kind.table)
+    let uuids = try connection.fetch(
+      SQL(raw: "SELECT uuid FROM \(table) WHERE \(condition) ORDER BY uuid"), as: String.self)
+    guard !uuids.isEmpty else { return nil }
+    let sql: SQL
+    if isDeletion {
+      sql = SQL(raw: "DELETE FROM \(table) WHERE \(condition)")
+    } else {
+      let (name, values) = dice.pick(kind.others)
+      sql = SQL(
+        raw: "UPDATE \(dice.chance(0.2) ? "OR IGNORE " : "")\(table) SET \(SQL.quoted(name)) = ? WHERE \(condition)",
+        arguments: [dice.pick(values)])
+    }
+    return Step(entries: uuids.map { entry(isDeletion ? .delete : .touch, kind, $0, "") }, statements: [sql])
+  }
+
+  func revival(_ kind: Kind, _ connection: Connection, _ dice: inout Seeded) throws -> Step? {
+    guard let (key, uuid) = try anyone(kind, connection, &dice, isDeleted: true) else { return nil }
+    return Step(
+      entry: entry(.revive, kind, uuid, ""),
+      sql: "UPDATE \(identifier: kind.table) SET isDeleted = 0 WHERE \(identifier: kind.key) = \(key)")
+  }
+
+  // MARK: Parts
+
+  private static func update(_ kind: Kind, _ clause: String, _ assignments: [Assignment], _ key: Int64) -> SQL {
+    let text = assignments.map { "\(SQL.quoted($0.column)) = ?" }.joined(separator: ", ")
+    return SQL(
+      raw: "UPDATE \(clause)\(SQL.quoted(kind.table)) SET \(text) WHERE \(SQL.quoted(kind.key)) = ?",
+      arguments: assignments.map(\.value) + [.integer(key)])
+  }
+
+  private static func value(_ value: Kind.Required.Value, _ dice: inout Seeded) -> SQLArgument {
+    switch value {
+    case .fixed(let value): value
+    case .oneOf(let values): dice.pick(values)
+    case .uniqueText: .text(String(dice.next(), radix: 36))
+    case .uniqueInteger: .integer(Int64(bitPattern: dice.next()))
+    }
+  }
+
+  private func value(of column: String, _ kind: Kind, _ key: Int64, _ connection: Connection) throws -> SQLArgument {
+    try connection.fetchOne(
+      "SELECT \(identifier: column) FROM \(identifier: kind.table) WHERE \(identifier: kind.key) = \(key)",
+      as: SQLArgument.self) ?? .null
+  }
+
+  func anyone(
+    _ kind: Kind, _ connection: Connection, _ dice: inout Seeded, isDeleted: Bool = false
+  ) throws -> (key: Int64, uuid: String)? {
+    let count: SQL = "SELECT count(*) FROM \(identifier: kind.table) WHERE isDeleted = \(isDeleted)"
+    guard let count = try connection.fetchOne(count, as: Int.self), count > 0 else { return nil }
+    return try connection.fetchRows(
+      """
+      SELECT \(identifier: kind.key), uuid FROM \(identifier: kind.table) WHERE isDeleted = \(isDeleted)
+      ORDER BY uuid LIMIT 1 OFFSET \(dice.number(0..<count))
+      """, as: Int64.self, String.self
+    ).first.map { (key: $0.0, uuid: $0.1) }
+  }
+
+  /// The values of referencing columns for any record of the referenced kind; `nil` if a record has no complete key.
+  private func anyTarget(
+    _ reference: Kind.Reference, _ connection: Connection, _ dice: inout Seeded
+  ) throws -> [Assignment]? {
+    guard let kind = workload.kind(reference.entity), let parent = try anyone(kind, connection, &dice) else {
+      return nil
+    }
+    let targets = reference.targets ?? [kind.key]
+    let values = try zip(reference.columns, targets).map { column, target in
+      (column: column, value: try value(of: target, kind, parent.key, connection))
+    }
+    return values.contains { $0.value == .null } ? nil : values
+  }
+}
