@@ -14,13 +14,16 @@ package struct GeneratedSchema: Sendable {
   package let kinds: [Kind]
   /// The features that the schema has.
   package let features: Set<SchemaFeature>
+  /// Whether users write with OR IGNORE. It may leave the base of a record that did not change.
+  package var writesOrIgnore: Bool { number % 5 == 0 }
 
   package init(number: Int) {
     var drawing = SchemaDrawing(number)
     drawing.draw()
     self.number = number
     let tables = drawing.tables.map(\.sql) + drawing.tables.map(\.registration)
-    sql = "-- Schema \(number) of the simulation.\n\n" + tables.joined(separator: "\n")
+    let names = SchemaFeature.allCases.filter(drawing.features.contains).map(\.rawValue).joined(separator: ", ")
+    sql = "-- Schema \(number) of the simulation: \(names).\n\n" + tables.joined(separator: "\n")
     kinds = drawing.tables.map(\.kind)
     features = drawing.features
   }

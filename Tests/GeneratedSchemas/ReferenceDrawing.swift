@@ -28,6 +28,7 @@ struct ReferenceDrawing {
 
   let isOptional: Bool
   let isStrict: Bool
+  let habits: SchemaHabits
   var features: Set<SchemaFeature> = []
 
   /// The values of a key that several records want.
@@ -37,7 +38,7 @@ struct ReferenceDrawing {
   mutating func target(
     in table: inout GeneratedTable, _ names: inout SchemaNames, _ random: inout Seeded
   ) -> Target {
-    switch random.number(0..<9) {
+    switch random.number(0..<(habits.hasCompositeKeys ? 12 : 8)) {
     case 0, 1, 2:
       features.insert(.toPrimaryKey)
       return Target(columns: [("INTEGER", "")])
@@ -62,7 +63,7 @@ struct ReferenceDrawing {
     let isText = random.chance(0.6)
     let isWanted = isText && random.chance(0.4)
     let collation = isText && random.chance(0.3) ? " COLLATE NOCASE" : ""
-    let isRequired = random.chance(0.8)
+    let isRequired = !habits.changesKeys || random.chance(0.7)
     let type = isText ? table.isStrict ? "TEXT" : random.pick(["TEXT", "VARCHAR(40)"]) : "INTEGER"
     var column = GeneratedColumn(name: names.column(&random), definition: type + collation)
     if isRequired { column.definition += " NOT NULL" }
@@ -77,7 +78,7 @@ struct ReferenceDrawing {
     if !collation.isEmpty { features.insert(.toNoCaseColumn) }
     if isRequired {
       column.required = isWanted ? .oneOf(Self.wanted.map { .text($0) }) : isText ? .uniqueText : .uniqueInteger
-      column.isRenewed = random.chance(0.35)
+      column.isRenewed = habits.changesKeys && random.chance(0.7)
       features.insert(.uniqueRequired)
     } else {
       column.values = (isText ? Self.wanted.map { .text($0) } : (1...40).map { .integer($0) }) + [.null]
@@ -99,7 +100,7 @@ struct ReferenceDrawing {
     )
     first.required = .oneOf(["x", "y"].map { .text($0) })
     second.required = random.chance(0.5) ? .uniqueInteger : .oneOf((1...30).map { .integer($0) })
-    second.isRenewed = random.chance(0.3)
+    second.isRenewed = habits.changesKeys && random.chance(0.6)
     if second.isRenewed { features.insert(.changingKey) }
     (first.isPlain, second.isPlain) = (false, false)
     table.columns += [first, second]

@@ -1,6 +1,27 @@
 import CipherSQL
 import TestSupport
 
+/// Properties of a whole schema. Rare features are concentrated in a few schemas, so that the others are checked without
+/// their effects.
+struct SchemaHabits {
+  /// Whether columns of tables that are not STRICT have values of other types than the declared one.
+  let mixesStorage: Bool
+  /// Whether foreign keys have several columns.
+  let hasCompositeKeys: Bool
+  /// Whether users change values that other records reference.
+  let changesKeys: Bool
+  /// Whether unique indexes are partial, or over an expression.
+  let hasPartialKeys, hasExpressionKeys: Bool
+
+  init(_ random: inout Seeded) {
+    mixesStorage = random.chance(0.2)
+    hasCompositeKeys = random.chance(0.15)
+    changesKeys = random.chance(0.2)
+    hasPartialKeys = random.chance(0.3)
+    hasExpressionKeys = random.chance(0.12)
+  }
+}
+
 /// Draws the tables of a schema: first their names and properties, then the columns, the references between them, the
 /// constraints, the registry and the other objects.
 struct SchemaDrawing {
@@ -12,6 +33,7 @@ struct SchemaDrawing {
   /// The names of columns, by table.
   private var columnNames: [SchemaNames] = []
   private let areColumnsDifficult: Bool
+  private let habits: SchemaHabits
 
   /// Names of FieldVault's own tables and views, and of the tables of the server.
   private static let reserved = [
@@ -23,6 +45,7 @@ struct SchemaDrawing {
     tableNames = SchemaNames(areDifficult: random.chance(0.3), reserved: Self.reserved)
     entityNames = SchemaNames(areDifficult: random.chance(0.3), reserved: [])
     areColumnsDifficult = random.chance(0.35)
+    habits = SchemaHabits(&random)
     if tableNames.areDifficult { features.insert(.difficultTable) }
     if entityNames.areDifficult { features.insert(.difficultEntity) }
     if areColumnsDifficult { features.insert(.difficultColumn) }
@@ -86,7 +109,7 @@ struct SchemaDrawing {
   }
 
   private mutating func addColumn(to index: Int) {
-    var drawing = ColumnDrawing(isStrict: tables[index].isStrict)
+    var drawing = ColumnDrawing(isStrict: tables[index].isStrict, mixesStorage: habits.mixesStorage)
     let name = columnNames[index].column(&random)
     tables[index].columns.append(drawing.column(name, &random))
     features.formUnion(drawing.features)
@@ -137,7 +160,7 @@ struct SchemaDrawing {
     let parent = isOptional ? random.number(0..<tables.count) : random.number(0..<child)
     features.insert(isOptional ? .optionalReference : .requiredReference)
     if parent == child { features.insert(.selfReference) }
-    var drawing = ReferenceDrawing(isOptional: isOptional, isStrict: tables[child].isStrict)
+    var drawing = ReferenceDrawing(isOptional: isOptional, isStrict: tables[child].isStrict, habits: habits)
     let target = drawing.target(in: &tables[parent], &columnNames[parent], &random)
     let action = drawing.action(target, &random)
     let columns = target.columns.map { column in
@@ -174,7 +197,8 @@ struct SchemaDrawing {
   // MARK: Constraints and other objects
 
   private mutating func addUnique(to index: Int) {
-    let drawn = random.number(0..<6)
+    let drawn = random.pick(
+      [0, 1, 2, 3] + (habits.hasPartialKeys ? [4, 4] : []) + (habits.hasExpressionKeys ? [5, 5] : []))
     let isStrict = tables[index].isStrict
     func name(_ names: inout SchemaNames) -> String { names.column(&random) }
     var column = GeneratedColumn(name: name(&columnNames[index]), definition: "TEXT")

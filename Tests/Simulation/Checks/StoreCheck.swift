@@ -24,6 +24,8 @@ struct StoreCheck {
     let hasConflict = "EXISTS (SELECT 1 FROM OfflineConflictResolution WHERE \(own) AND resolvedAt IS NULL)"
     let hasContested =
       "EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE \(own) AND completedAt IS NULL AND status = 'conflict')"
+    // OR IGNORE leaves the base of a record that did not change. It is valid until the record has another version.
+    let besidesIgnored = device.workload.writesOrIgnore ? " AND syncVersion > record.syncVersion" : ""
     let rules = [
       ("is dirty and has neither operation nor conflict", "isDirty = 1 AND NOT \(hasOperation) AND NOT \(hasConflict)"),
       ("is clean and has an operation", "isDirty = 0 AND \(hasOperation)"),
@@ -32,7 +34,7 @@ struct StoreCheck {
       ("has a contested operation and no open conflict", "\(hasContested) AND NOT \(hasConflict)"),
       ("says conflict and has none", "syncStatus = 'conflict' AND NOT \(hasConflict)"),
       ("has an open conflict and does not say so", "syncStatus <> 'conflict' AND \(hasConflict)"),
-      ("is clean and has a base", "isDirty = 0 AND EXISTS (SELECT 1 FROM SyncBase WHERE \(own))"),
+      ("is clean and has a base", "isDirty = 0 AND EXISTS (SELECT 1 FROM SyncBase WHERE \(own)\(besidesIgnored))"),
       ("is dirty and says synced", "isDirty = 1 AND syncStatus = 'synced'"),
       (
         "is known to the server, dirty, and has no base",

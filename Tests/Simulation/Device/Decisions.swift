@@ -67,6 +67,13 @@ struct Decisions {
         // Another has ended it meanwhile.
         if error.code == .noSuchRecord { return false }
         refusals.append("\(way.takesLocal ? "local" : "remote") \(way.choices): \(error)")
+      } catch let error as SQLError {
+        throw Violation(
+          5,
+          [
+            "a decision fails: \(conflict.conflictType) of \(conflict.entityType) \(conflict.entityUuid) in \(conflict.fields)",
+            "\(way.takesLocal ? "local" : "remote") \(way.choices): \(error)",
+          ])
       }
     }
     throw Violation(
@@ -121,7 +128,12 @@ struct Decisions {
         Journal.Entry(
           transaction: transaction, kind: .decide, entity: operation.entityType, uuid: operation.entityUuid, marker: "")
       ])
-    _ = try vault.discard([operation.operationId])
+    do {
+      _ = try vault.discard([operation.operationId])
+    } catch let error as SQLError {
+      throw Violation(
+        5, ["a discard fails: \(operation.entityType) \(operation.entityUuid) \(operation.operationType)", "\(error)"])
+    }
     journal.acknowledge(transaction)
   }
 }

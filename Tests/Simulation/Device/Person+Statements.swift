@@ -51,7 +51,7 @@ extension Person {
     }
     if let time = time(&dice) { assignments.append(("updatedAt", .text(time))) }
     // OR IGNORE may leave the row as it is.
-    let clause = dice.chance(0.05) ? "OR REPLACE " : !isMarked && dice.chance(0.2) ? "OR IGNORE " : ""
+    let clause = dice.chance(0.05) ? "OR REPLACE " : !isMarked && ignores(&dice) ? "OR IGNORE " : ""
     return Step(
       entry: entry(isMarked ? .mark : .touch, kind, uuid, isMarked ? marker : ""),
       sql: Self.update(kind, clause, assignments, key))
@@ -104,7 +104,7 @@ extension Person {
     } else {
       let (name, values) = dice.pick(kind.others)
       sql = SQL(
-        raw: "UPDATE \(dice.chance(0.2) ? "OR IGNORE " : "")\(table) SET \(SQL.quoted(name)) = ? WHERE \(condition)",
+        raw: "UPDATE \(ignores(&dice) ? "OR IGNORE " : "")\(table) SET \(SQL.quoted(name)) = ? WHERE \(condition)",
         arguments: [dice.pick(values)])
     }
     return Step(entries: uuids.map { entry(isDeletion ? .delete : .touch, kind, $0, "") }, statements: [sql])
@@ -118,6 +118,8 @@ extension Person {
   }
 
   // MARK: Parts
+
+  private func ignores(_ dice: inout Seeded) -> Bool { workload.writesOrIgnore && dice.chance(0.2) }
 
   private static func update(_ kind: Kind, _ clause: String, _ assignments: [Assignment], _ key: Int64) -> SQL {
     let text = assignments.map { "\(SQL.quoted($0.column)) = ?" }.joined(separator: ", ")

@@ -11,6 +11,8 @@ struct Workload: Sendable {
   let kinds: [Kind]
   /// The folder of the schema; `nil` for a schema that the programs carry, and for a generated one.
   let folder: String?
+  /// Whether users write with OR IGNORE, which may leave the base of a record that did not change.
+  let writesOrIgnore: Bool
   /// The schema, if it is generated.
   private let generated: Schema?
 
@@ -35,17 +37,18 @@ struct Workload: Sendable {
 
   private init(_ name: String, kinds: [Kind], hasIncidents: Bool) {
     (self.name, self.kinds, self.hasIncidents, folder, generated) = (name, kinds, hasIncidents, nil, nil)
+    writesOrIgnore = false
   }
 
   private init(_ name: String, kinds: [Kind]) {
-    (self.name, self.kinds, hasIncidents, generated) = (name, kinds, true, nil)
+    (self.name, self.kinds, hasIncidents, generated, writesOrIgnore) = (name, kinds, true, nil, false)
     folder = Self.schemas.appending(path: name).path
   }
 
   /// The workload of a generated schema.
   init(_ schema: GeneratedSchema) {
     (name, kinds, hasIncidents) = ("generated-\(schema.number)", schema.kinds, true)
-    (folder, generated) = (nil, schema.schema)
+    (folder, generated, writesOrIgnore) = (nil, schema.schema, schema.writesOrIgnore)
   }
 
   /// Draws the workload of a world: one of the hand-written ones, or one of a generated schema.
