@@ -12,6 +12,8 @@ struct SchemaHabits {
   let changesKeys: Bool
   /// Whether unique indexes are partial, or over an expression.
   let hasPartialKeys, hasExpressionKeys: Bool
+  /// Whether a CHECK compares columns, so that two valid edits may make an invalid record.
+  let hasCrossChecks: Bool
 
   init(_ random: inout Seeded) {
     mixesStorage = random.chance(0.2)
@@ -19,6 +21,7 @@ struct SchemaHabits {
     changesKeys = random.chance(0.2)
     hasPartialKeys = random.chance(0.3)
     hasExpressionKeys = random.chance(0.12)
+    hasCrossChecks = random.chance(0.15)
   }
 }
 
@@ -68,6 +71,7 @@ struct SchemaDrawing {
     for index in tables.indices {
       if random.chance(0.45) { addUnique(to: index) }
       if random.chance(0.3) { addDerived(to: index) }
+      if habits.hasCrossChecks, random.chance(0.5) { addRange(to: index) }
       addOwners(to: index)
       if random.chance(0.15) { addView(of: index) }
       if random.chance(0.2) { addFullText(of: index) }
@@ -138,6 +142,19 @@ struct SchemaDrawing {
     }
     column.isPlain = false
     tables[index].columns.append(column)
+  }
+
+  /// Adds two columns that a CHECK of the table compares.
+  private mutating func addRange(to index: Int) {
+    let columns = (0..<2).map { _ in
+      var column = GeneratedColumn(name: columnNames[index].column(&random), definition: "INTEGER")
+      column.values = (0..<4).map { .integer($0) } + [.null]
+      return column
+    }
+    let (first, last) = (SchemaNames.sql(columns[0].name), SchemaNames.sql(columns[1].name))
+    tables[index].constraints.append("CHECK (\(first) <= \(last))")
+    tables[index].columns += columns
+    features.insert(.crossCheck)
   }
 
   /// Distributes the owners of columns under the policy `merge`.

@@ -47,19 +47,40 @@ struct StateOfRecord {
         """, as: String.self)
   }
 
+  /// The records of a device that reference a record, which may prevent its removal.
+  private func referring(to uuid: String, of type: String, _ connection: Connection) throws -> [String] {
+    guard let target = workload.kind(type) else { return [] }
+    return try workload.kinds.flatMap { kind in
+      try kind.references.filter { $0.entity == type }.flatMap { reference in
+        try connection.fetch(
+          SQL(
+            raw: """
+              SELECT 'it is referenced by ' || record.uuid || ' ' || record.syncStatus
+                || CASE record.isDeleted WHEN 1 THEN ' deleted' ELSE '' END
+              FROM \(SQL.quoted(kind.table)) AS record JOIN \(SQL.quoted(target.table)) AS target
+                ON \(Self.condition(reference, target))
+              WHERE target.uuid = ? LIMIT 3
+              """, arguments: [.text(uuid)]), as: String.self)
+      }
+    }
+  }
+
+  private static func condition(_ reference: Kind.Reference, _ target: Kind) -> String {
+    zip(reference.columns, reference.targets ?? [target.key]).map { column, key in
+      "target.\(SQL.quoted(key)) = record.\(SQL.quoted(column))"
+    }.joined(separator: " AND ")
+  }
+
   private func references(_ kind: Kind, _ uuid: String) throws -> [String] {
     try kind.references.flatMap { reference in
       guard let target = workload.kind(reference.entity) else { return [String]() }
-      let condition = zip(reference.columns, reference.targets ?? [target.key]).map { column, key in
-        "target.\(SQL.quoted(key)) = record.\(SQL.quoted(column))"
-      }
       let names = reference.columns.joined(separator: ", ").replacing("'", with: "''")
       return try server.fetch(
         SQL(
           raw: """
             SELECT 'server: \(names) ' || target.uuid || CASE target.isDeleted WHEN 1 THEN ' (deleted)' ELSE '' END
             FROM \(SQL.quoted(kind.table)) AS record JOIN \(SQL.quoted(target.table)) AS target
-              ON \(condition.joined(separator: " AND "))
+              ON \(Self.condition(reference, target))
             WHERE record.uuid = ?
             """, arguments: [.text(uuid)]), as: String.self)
     }
@@ -112,6 +133,7 @@ struct StateOfRecord {
           "the value is held by \(holder.uuid) \(state?.syncStatus ?? "")\(state?.isDirty == true ? " dirty" : "")"
             + "\(state?.state.isDeleted == true ? " deleted" : "") "
             + SyncValue.object(state?.state.fields ?? [:]).json)
+        lines += try referring(to: holder.uuid, of: type, connection)
         let key = state?.key ?? 0
         lines += try connection.fetch(
           """

@@ -76,12 +76,50 @@ struct Decisions {
           ])
       }
     }
+    // The refusal of a discard asks the user to delete the records that reference this one.
+    if try deleteReferring(conflict) { return true }
     throw Violation(
       5,
       [
         "a conflict cannot be ended in any way: \(conflict.conflictType) of \(conflict.entityType) "
           + "\(conflict.entityUuid) in \(conflict.fields)"
       ] + refusals)
+  }
+
+  /// Deletes the records that reference the record of a conflict and would stay without it.
+  /// - Returns: whether there was one.
+  private mutating func deleteReferring(_ conflict: ConflictEntry) throws -> Bool {
+    let entity = try vault.entities.entity(conflict.entityType)
+    var found: [(child: Entity, uuid: String)] = []
+    for dependency in vault.entities.dependencies(on: entity) where !dependency.cascades {
+      let uuids = try vault.database.read { connection in
+        try connection.fetch(
+          """
+          SELECT child.uuid FROM \(identifier: entity.table.name) AS parent
+          JOIN \(identifier: dependency.child.table.name) AS child
+            ON \(raw: dependency.isReferring(child: "child", parent: "parent"))
+          WHERE parent.uuid = \(conflict.entityUuid) AND child.isDeleted = 0 AND child.uuid <> parent.uuid ORDER BY child.uuid
+          """, as: String.self)
+      }
+      found += uuids.map { (dependency.child, $0) }
+    }
+    var isDone = false
+    for (child, uuid) in found {
+      transaction += 1
+      journal.intend(
+        transaction,
+        [Journal.Entry(transaction: transaction, kind: .delete, entity: child.type, uuid: uuid, marker: "")])
+      do {
+        try vault.database.write { connection in
+          _ = try connection.execute("DELETE FROM \(identifier: child.table.name) WHERE uuid = \(uuid)")
+        }
+      } catch let error as SQLError where error.code == .constraint {
+        continue
+      }
+      journal.acknowledge(transaction)
+      isDone = true
+    }
+    return isDone
   }
 
   /// Tries failed operations again, or gives them up.

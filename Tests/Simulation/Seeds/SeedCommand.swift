@@ -66,11 +66,13 @@ struct SeedWorker {
     var code: Int32 = 0
     for index in stride(from: number, to: options.count, by: workers) {
       let seed = options.first + UInt64(index)
-      let result = try SimulatedWorld(seed: seed, scale: options.scale, templates: templates, prints: false).run()
+      let world = try SimulatedWorld(seed: seed, scale: options.scale, templates: templates, prints: false)
+      let result = world.run()
       let counts = result.counts.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "|")
       say("seed \(seed) \(result.isCounted) \(result.operations) \(result.faults) \(result.hashText) \(counts)")
       if let failure = result.failure {
         for line in "\(failure)".split(separator: "\n") { say("failure \(seed) \(line)") }
+        say("failure \(seed) schema \(world.workload.name)")
         code = max(code, result.exitCode)
       }
     }
