@@ -128,10 +128,31 @@ struct AgreementCheck {
       guard let table = device.vault.syncCatalog.tables[type] else { continue }
       let fields = try RemoteRecord(json: Array(json.utf8)).state.fields
       // The values of a record in conflict may be in the way of its own version, because both are merged.
-      let records = try [uuid] + table.holders(of: fields, besides: uuid, in: connection).map(\.uuid)
-      found[uuid] = try records.map { ($0, try awaitsUser(table, $0, connection)) }
+      let holders = try table.holders(of: fields, besides: uuid, in: connection)
+      found[uuid] = try ([uuid] + holders.map(\.uuid)).map { ($0, try awaitsUser(table, $0, connection)) }
+      // The row of a deleted record stays as long as another row references it.
+      for holder in holders where holder.isDeleted {
+        found[uuid]? += try referring(to: holder.uuid, table, device.vault.syncCatalog, connection)
+      }
     }
     return found
+  }
+
+  /// The other records that reference a record.
+  private func referring(
+    to uuid: String, _ table: RecordTable, _ catalog: SyncCatalog, _ connection: Connection
+  ) throws -> [(uuid: String, awaitsUser: Bool)] {
+    try catalog.entities.dependencies(on: table.entity).flatMap { dependency in
+      guard let child = catalog.tables[dependency.child.type] else { return [(uuid: String, awaitsUser: Bool)]() }
+      return try connection.fetch(
+        """
+        SELECT child.uuid FROM \(identifier: table.entity.table.name) AS parent
+        JOIN \(identifier: child.entity.table.name) AS child
+          ON \(raw: dependency.isReferring(child: "child", parent: "parent"))
+        WHERE parent.uuid = \(uuid) AND child.uuid <> parent.uuid
+        """, as: String.self
+      ).map { ($0, try awaitsUser(child, $0, connection)) }
+    }
   }
 
   /// Whether a record changes only after the user has acted: it has an open conflict, its operation has failed or is blocked, or it

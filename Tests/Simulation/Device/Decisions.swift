@@ -86,32 +86,38 @@ struct Decisions {
       ] + refusals)
   }
 
-  /// Deletes the records that reference the record of a conflict and would stay without it.
-  /// - Returns: whether there was one.
+  /// Deletes the records that reference the record of a conflict, directly or through others, the last ones first.
+  /// - Returns: whether one was deleted.
   private mutating func deleteReferring(_ conflict: ConflictEntry) throws -> Bool {
-    let entity = try vault.entities.entity(conflict.entityType)
-    var found: [(child: Entity, uuid: String)] = []
-    for dependency in vault.entities.dependencies(on: entity) where !dependency.cascades {
-      let uuids = try vault.database.read { connection in
-        try connection.fetch(
-          """
-          SELECT child.uuid FROM \(identifier: entity.table.name) AS parent
-          JOIN \(identifier: dependency.child.table.name) AS child
-            ON \(raw: dependency.isReferring(child: "child", parent: "parent"))
-          WHERE parent.uuid = \(conflict.entityUuid) AND child.isDeleted = 0 AND child.uuid <> parent.uuid ORDER BY child.uuid
-          """, as: String.self)
+    var found: [(entity: Entity, uuid: String)] = [
+      (try vault.entities.entity(conflict.entityType), conflict.entityUuid)
+    ]
+    var next = 0
+    while next < found.count {
+      let (entity, uuid) = found[next]
+      next += 1
+      for dependency in vault.entities.dependencies(on: entity) {
+        let uuids = try vault.database.read { connection in
+          try connection.fetch(
+            """
+            SELECT child.uuid FROM \(identifier: entity.table.name) AS parent
+            JOIN \(identifier: dependency.child.table.name) AS child
+              ON \(raw: dependency.isReferring(child: "child", parent: "parent"))
+            WHERE parent.uuid = \(uuid) AND child.isDeleted = 0 ORDER BY child.uuid
+            """, as: String.self)
+        }
+        for uuid in uuids where !found.contains(where: { $0.uuid == uuid }) { found.append((dependency.child, uuid)) }
       }
-      found += uuids.map { (dependency.child, $0) }
     }
     var isDone = false
-    for (child, uuid) in found {
+    for (entity, uuid) in found.dropFirst().reversed() {
       transaction += 1
       journal.intend(
         transaction,
-        [Journal.Entry(transaction: transaction, kind: .delete, entity: child.type, uuid: uuid, marker: "")])
+        [Journal.Entry(transaction: transaction, kind: .delete, entity: entity.type, uuid: uuid, marker: "")])
       do {
         try vault.database.write { connection in
-          _ = try connection.execute("DELETE FROM \(identifier: child.table.name) WHERE uuid = \(uuid)")
+          _ = try connection.execute("DELETE FROM \(identifier: entity.table.name) WHERE uuid = \(uuid)")
         }
       } catch let error as SQLError where error.code == .constraint {
         continue
