@@ -146,7 +146,7 @@ struct ColumnDrawing {
       column.definition += " NOT NULL"
       (column.values, column.required) = (values, .oneOf(values))
       features.insert(.requiredWithoutDefault)
-    } else if kind == .text, random.chance(0.3) {
+    } else if kind == .text, random.chance(0.5) {
       column.definition += " NOT NULL DEFAULT (lower(hex(randomblob(4))))"
       column.values = values
       features.insert(.expressionDefault)

@@ -1,0 +1,45 @@
+import CipherSQL
+import RecordStore
+import SyncModel
+import VaultStore
+
+/// Statement 6 for the values themselves: equal versions have equal numbers and bytes. Digests cannot show a value that
+/// its form on the wire changes, because both sides compute them from that form.
+struct ContentCheck {
+  let server: Connection
+  let state: StateOfRecord
+
+  /// - Throws: ``Violation``
+  func check(_ device: any WatchedDevice, _ table: RecordTable) throws {
+    // The text of a JSON value may differ, and a reference has the local value of the referenced key.
+    let columns = table.columns.filter { column in
+      column.reference == nil && column.column.type != .json && !table.rules[column.name].isComputed
+    }
+    for column in columns {
+      let name = column.name
+      let theirs = Dictionary(
+        try server.fetchRows(
+          SQL(raw: "SELECT uuid, syncVersion, \(SQL.quoted(name)) FROM \(SQL.quoted(table.entity.table.name))"),
+          as: String.self, Int64.self, SQLArgument.self
+        ).map { ($0.0, ($0.1, $0.2)) }, uniquingKeysWith: { first, _ in first })
+      let ours = try device.read { connection in
+        try connection.fetchRows(
+          SQL(
+            raw: """
+              SELECT uuid, syncVersion, \(SQL.quoted(name)) FROM \(SQL.quoted(table.entity.table.name))
+              WHERE isDirty = 0 AND isDeleted = 0 ORDER BY uuid
+              """), as: String.self, Int64.self, SQLArgument.self)
+      }
+      for (uuid, version, value) in ours {
+        guard let (otherVersion, other) = theirs[uuid], otherVersion == version, other != value else { continue }
+        let type = table.entity.type
+        throw Violation(
+          6,
+          [
+            "\(device.name) and the server have version \(version) of \(type) \(uuid) with different values of \(name): "
+              + "\(value) and \(other)"
+          ] + (try state.lines(type, uuid)))
+      }
+    }
+  }
+}
