@@ -190,6 +190,13 @@ extension SQLError {
   }
 }
 
+extension SQLError {
+  /// The error of a commit that leaves a deferred foreign key violated.
+  static var violatedForeignKey: SQLError {
+    SQLError(.constraint, "FOREIGN KEY constraint failed", sqliteCode: constraintforeignkey)
+  }
+}
+
 // SQLite defines these as macros of shifted values, which Swift does not import.
 private let constraintcheck = SQLITE_CONSTRAINT | (1 << 8)
 private let constraintforeignkey = SQLITE_CONSTRAINT | (3 << 8)

@@ -11,6 +11,8 @@ public final class WriteConnection: Connection {
   /// SQLite's version number of the content that this connection last read. Only commits of other connections change
   /// it.
   var knownDataVersion: String?
+  /// Whether foreign keys are checked at the end of a closure.
+  var isDeferringForeignKeys = false
   /// The word that `char()` without arguments returns on this connection.
   private let context = WriteContextValue()
 

@@ -92,4 +92,40 @@ extension WriteConnection {
       throw error
     }
   }
+
+  /// Runs a part of a transaction as ``savepoint(_:)`` does, and refuses changes that violate a deferred foreign key.
+  /// Otherwise only the commit would fail, and with it the whole transaction.
+  ///
+  /// A transaction that had a violation before is not checked, because SQLite does not tell how many there are.
+  /// - Throws: the errors of `body`; ``SQLError`` with `constraint`.
+  @discardableResult
+  package func checkedSavepoint<Result>(_ body: () throws -> Result) throws -> Result {
+    let wasViolated = hasViolatedForeignKeys
+    return try savepoint {
+      let result = try body()
+      if !wasViolated, hasViolatedForeignKeys { throw SQLError.violatedForeignKey }
+      return result
+    }
+  }
+
+  /// Runs a closure whose foreign keys are checked at its end.
+  /// - Throws: the errors of `body`; ``SQLError`` with `constraint`.
+  package func deferringForeignKeys<Result>(_ body: () throws -> Result) throws -> Result {
+    guard !isDeferringForeignKeys else { return try body() }
+    isDeferringForeignKeys = true
+    defer { isDeferringForeignKeys = false }
+    return try switching("defer_foreign_keys", to: true) {
+      let result = try body()
+      // SQLite forgets the violations when the setting ends.
+      if hasViolatedForeignKeys { throw SQLError.violatedForeignKey }
+      return result
+    }
+  }
+
+  /// Whether a deferred foreign key is violated at the moment.
+  private var hasViolatedForeignKeys: Bool {
+    var (current, highest): (Int32, Int32) = (0, 0)
+    let result = sqlite3_db_status(handle, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
+    return result == SQLITE_OK && current != 0
+  }
 }

@@ -223,12 +223,7 @@ extension WriteConnection {
     try switching("ignore_check_constraints", to: true, during: body)
   }
 
-  /// Runs a closure whose references are checked at the commit of the transaction.
-  package func deferringForeignKeys<Result>(_ body: () throws -> Result) throws -> Result {
-    try switching("defer_foreign_keys", to: true, during: body)
-  }
-
-  private func switching<Result>(_ name: String, to isOn: Bool, during body: () throws -> Result) throws -> Result {
+  func switching<Result>(_ name: String, to isOn: Bool, during body: () throws -> Result) throws -> Result {
     func set(_ isOn: Bool) throws { try pragma("PRAGMA \(name) = \(isOn ? "ON" : "OFF")") }
     try set(isOn)
     let result: Result

@@ -73,11 +73,17 @@ package struct RemoteChanges: SyncComponent {
   }
 
   private func insert(_ remote: RemoteRecord, into table: RecordTable, counts: inout ApplyCounts) throws {
-    do {
+    func insert() throws {
       try table.insert(
         remote.entityUuid, remote.state,
         .init(serverId: remote.serverId, createdAt: remote.createdAt, lastSyncedAt: serverNow), references: references,
         in: connection)
+    }
+    do {
+      if table.defersForeignKeys { try checked(insert) } else { try insert() }
+    } catch let error where remote.state.isDeleted && Self.isRefusal(error) {
+      // This device has nothing that the deletion concerns.
+      return try forgetKept(remote, upTo: remote.state.syncVersion)
     } catch let error as SQLError where error.code == .constraint {
       counts.kept += 1
       return try refuse(remote, error, table)
@@ -92,12 +98,17 @@ package struct RemoteChanges: SyncComponent {
     try admitWaiting(for: remote.entityUuid, counts: &counts)
   }
 
+  /// Performs changes of one record. Within a set, only the foreign keys of the whole set are checked.
+  private func checked(_ body: () throws -> Void) throws {
+    if inbox.isStoringSet { try connection.savepoint(body) } else { try connection.checkedSavepoint(body) }
+  }
+
   /// Stores a version, or puts it into the inbox if a referenced record is missing or a rule of the table refuses it.
   /// In this case nothing of `body` remains: with a partial version, the next merge would treat old values as new.
   /// - Returns: whether the version was stored.
   func storing(_ remote: RemoteRecord, _ table: RecordTable, _ body: () throws -> Void) throws -> Bool {
     do {
-      try connection.savepoint(body)
+      try checked(body)
     } catch let missing as MissingReferences {
       try keep(remote, missing)
       return false
@@ -256,8 +267,10 @@ extension RemoteChanges {
       guard let set = try clash(of: name) else { continue }
       var stored = ApplyCounts()
       do {
-        try connection.savepoint { try store(set, counts: &stored) }
+        try connection.checkedSavepoint { try store(set, counts: &stored) }
       } catch is UnresolvedClash {
+        continue
+      } catch let error as SQLError where error.constraint == .foreignKey {
         continue
       }
       counts.applied += stored.applied
@@ -311,6 +324,8 @@ extension RemoteChanges {
   }
 
   private func store(_ set: [RemoteRecord], counts: inout ApplyCounts) throws {
+    inbox.isStoringSet = true
+    defer { inbox.isStoringSet = false }
     try connection.deferringForeignKeys {
       for remote in set where remote.state.isDeleted {
         guard let table = catalog.tables[remote.entityType] else { continue }
@@ -360,19 +375,23 @@ extension RemoteChanges {
   private func clear(_ remote: RemoteRecord, _ table: RecordTable) throws {
     guard let record = try table.find(remote.entityUuid, in: connection), !record.isDirty else { return }
     var assignments: [SQL] = []
+    var names: [String] = []
     for key in try table.uniqueKeys(in: connection) {
       guard let (column, value) = key.having(remote.state.fields).clearing(connection.environment) else { continue }
       // The row of a deletion is not written again, so it keeps its reference.
       if remote.state.isDeleted, column.reference != nil, column.column.isNotNull { continue }
       assignments.append("\(identifier: column.name) = \(value)")
+      names.append(column.name)
     }
     guard let first = assignments.first else { return }
     let all = assignments.dropFirst().reduce(first) { "\($0), \($1)" }
     try connection.withoutChecks {
-      _ = try connection.execute(
-        """
-        UPDATE \(identifier: table.entity.table.name) SET \(all) WHERE \(identifier: table.entity.key) = \(record.key)
-        """)
+      try table.keepingReferences(to: record.key, changing: names, in: connection) {
+        _ = try connection.execute(
+          """
+          UPDATE \(identifier: table.entity.table.name) SET \(all) WHERE \(identifier: table.entity.key) = \(record.key)
+          """)
+      }
     }
   }
 }

@@ -12,6 +12,8 @@ final class InboxState {
   fileprivate var admitted = 0
   /// Records that arrived and that more versions wait for than one transaction applies.
   fileprivate var arrived: [String] = []
+  /// Whether versions are stored that only fit together.
+  var isStoringSet = false
   /// Versions that were refused because another record has one of their UNIQUE values.
   var clashes: [RecordIdentity] = []
 
@@ -81,6 +83,16 @@ extension RemoteChanges {
     }
     let (field, message) = ConstraintMessage(entity: table.entity).explain(error, connection)
     try keep(remote, "refused", waitsFor: nil, detail: field.map { "\($0) \(message)" } ?? message)
+  }
+
+  /// Whether the tables refuse a version, or a record that it references is missing.
+  static func isRefusal(_ error: any Error) -> Bool {
+    switch error {
+    case is MissingReferences: true
+    case let error as SQLError: error.code == .constraint
+    case let error as VaultError: error.code == .badValue
+    default: false
+    }
   }
 
   /// The most inbox versions that one transaction applies, so that it stays short.

@@ -33,7 +33,7 @@ extension SyncTransaction {
       for key in keys { try remove(key, entity) }
       removed += keys.count
     }
-    return removed
+    return try removed < limit ? removed + removeCycles(limit: limit - removed) : removed
   }
 
   /// Removes the row of one deleted record.
@@ -44,15 +44,21 @@ extension SyncTransaction {
       let key = try connection.fetchOne(
         """
         SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) AS record
-        WHERE uuid = \(uuid) AND \(raw: isPurgeable(entity))
+        WHERE uuid = \(uuid) AND \(raw: isRemovable(entity))
         """, as: Int64.self)
       guard let key else { return false }
+      let isReferenced = try connection.fetchOne(
+        """
+        SELECT 1 FROM \(identifier: entity.table.name) AS record
+        WHERE \(identifier: entity.key) = \(key) AND NOT (\(raw: isUnreferenced(entity)))
+        """, as: Int.self)
+      if isReferenced != nil { return try removeCycle(of: key, entity) > 0 }
       try remove(key, entity)
       return true
     }
   }
 
-  private func remove(_ key: Int64, _ entity: Entity) throws {
+  func remove(_ key: Int64, _ entity: Entity) throws {
     try connection.execute(
       "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
     try connection.execute("DELETE FROM SyncCascade WHERE entityType = \(entity.type) AND entityId = \(key)")
@@ -70,21 +76,28 @@ extension SyncTransaction {
     return roots.isEmpty ? "0" : roots.joined(separator: " OR ")
   }
 
-  private func isPurgeable(_ entity: Entity) -> String {
+  private func isPurgeable(_ entity: Entity) -> String { "\(isRemovable(entity)) AND \(isUnreferenced(entity))" }
+
+  /// The condition that no row references a record.
+  private func isUnreferenced(_ entity: Entity) -> String {
     let referring = catalog.entities.dependencies(on: entity).map { dependency in
       """
       NOT EXISTS (SELECT 1 FROM \(SQL.quoted(dependency.child.table.name)) AS other
         WHERE \(dependency.isReferring(child: "other", parent: "record")))
       """
     }
-    let conditions =
-      [
-        "isDeleted = 1", "isDirty = 0",
-        """
-        NOT EXISTS (SELECT 1 FROM SyncCascade AS cascaded WHERE entityId = record.\(SQL.quoted(entity.key))
-          AND entityType = '\(entity.type.replacingQuotes)' AND NOT (isAnswered = 0 AND (\(isWithoutServer(entity)))))
-        """,
-      ] + referring + [Self.isNotKept, Self.isNotRemembered]
+    return referring.isEmpty ? "1" : referring.joined(separator: " AND ")
+  }
+
+  /// The condition that nothing but rows that reference a deleted record keeps its row.
+  func isRemovable(_ entity: Entity) -> String {
+    let conditions = [
+      "isDeleted = 1", "isDirty = 0",
+      """
+      NOT EXISTS (SELECT 1 FROM SyncCascade AS cascaded WHERE entityId = record.\(SQL.quoted(entity.key))
+        AND entityType = '\(entity.type.replacingQuotes)' AND NOT (isAnswered = 0 AND (\(isWithoutServer(entity)))))
+      """, Self.isNotKept, Self.isNotRemembered,
+    ]
     return conditions.joined(separator: " AND ")
   }
 }

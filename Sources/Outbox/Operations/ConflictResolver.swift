@@ -62,7 +62,8 @@ package struct ConflictResolver: SyncComponent {
   /// - Throws: ``VaultError`` with `badValue` or `refused` for a rule of the table, and the other errors of `body`.
   func explainingConstraints(of table: RecordTable, _ body: () throws -> Void) throws {
     do {
-      try body()
+      // A deferred foreign key fails here, and not at the commit, which knows neither the record nor the field.
+      try connection.checkedSavepoint(body)
     } catch let error as SQLError where error.code == .constraint {
       if case .unique(let columns) = error.constraint, let clash = clash(of: columns, besides: table.entity) {
         throw VaultError(
@@ -180,6 +181,8 @@ package struct ConflictResolver: SyncComponent {
       try outbox.queue(patch.isDeleted == true ? .delete : .update, record, table, pending: [])
       shared.updatedAt = now
     }
+    // The server keeps the values of a deleted record outside the unique keys, so another record may have them.
+    if shared.isDeleted { try keepOwnValues(of: record, in: &shared, table) }
     try table.update(
       record.key, from: record.state, to: shared,
       .init(
@@ -228,13 +231,8 @@ package struct ConflictResolver: SyncComponent {
     if let base = conflict.base, let remote = conflict.remote {
       let decided = Set(conflict.fields).union(decision.fields.keys)
       state.fields = try withOtherEdits(record, base, remote, table, decided: decided).overlaid(with: changes)
-      // Values that another record of this device has are not taken over. Otherwise the two conflicts would wait for each
-      // other.
-      for holder in try table.holders(of: state.fields, besides: record.uuid, in: connection) {
-        for column in holder.key.columns where changes[column.name] == nil {
-          state.fields[column.name] = record.state.fields[column.name]
-        }
-      }
+      // Otherwise the two conflicts would wait for each other.
+      try keepOwnValues(of: record, in: &state, table, besides: changes)
     } else {
       state.fields = state.fields.overlaid(with: changes)
     }
@@ -252,6 +250,18 @@ package struct ConflictResolver: SyncComponent {
     try table.update(
       record.key, from: record.state, to: state,
       .init(serverId: record.serverId, isDirty: true, syncStatus: "pending"), references: references, in: connection)
+  }
+
+  /// Leaves a record its UNIQUE values where another record of this device has the new ones.
+  /// - Parameter besides: fields whose new values stay.
+  private func keepOwnValues(
+    of record: StoredRecord, in state: inout RecordState, _ table: RecordTable, besides: SyncObject = [:]
+  ) throws {
+    for holder in try table.holders(of: state.fields, besides: record.uuid, in: connection) {
+      for column in holder.key.columns where besides[column.name] == nil {
+        state.fields[column.name] = record.state.fields[column.name]
+      }
+    }
   }
 
   /// Returns the fields of a record with the edits of other devices in the fields that the user does not decide about.

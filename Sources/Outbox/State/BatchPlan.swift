@@ -211,8 +211,12 @@ struct BatchPlan: SyncComponent {
 
   /// Returns whether a record was restored on this device and is deleted at the server.
   private func isRestored(_ type: String, _ key: Int64) throws -> Bool {
-    try connection.fetchOne(
-      "SELECT isDeleted FROM SyncBase WHERE entityId = \(key) AND entityType = \(type)", as: Bool.self) ?? false
+    guard let table = catalog.tables[type]?.entity else { return false }
+    return try connection.fetchOne(
+      """
+      SELECT 1 FROM SyncBase JOIN \(identifier: table.table.name) AS record ON record.\(identifier: table.key) = SyncBase.entityId
+      WHERE SyncBase.entityId = \(key) AND SyncBase.entityType = \(type) AND SyncBase.isDeleted = 1 AND record.isDeleted = 0
+      """, as: Int.self) != nil
   }
 
   /// Returns the operations of records that referenced this one before it was deleted. Without them the server would delete these

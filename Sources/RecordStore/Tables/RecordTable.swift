@@ -12,6 +12,8 @@ package struct RecordTable: Sendable {
   package let columns: [SharedColumn]
   package let places: [String: Int]
   package let keepsUserEdits: Bool
+  /// Whether SQLite checks one of its foreign keys at the end of a transaction only.
+  package let defersForeignKeys: Bool
   let computations: [String: String]
   /// The generated columns, ordered.
   package let alwaysComputed: [String]
@@ -31,6 +33,8 @@ package struct RecordTable: Sendable {
   package let references: [SharedColumn]
   private let referenceSelection: String
   private let statusUpdate: String
+  /// The columns that other rows reference, other than the local id, with these foreign keys.
+  let referenced: [String: [Dependency]]
   /// The shared columns of each UNIQUE constraint, except that of the UUID.
   package let uniqueKeys: [[String]]
 
@@ -47,7 +51,9 @@ package struct RecordTable: Sendable {
     places = Dictionary(uniqueKeysWithValues: columns.enumerated().map { ($1.name, $0) })
     orderedColumns = columns.sorted { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) }
     uniqueKeys = SyncBaseIndex.keys(of: entity, columns)
+    referenced = Self.referenced(of: entity, in: entities)
     keepsUserEdits = entity.table.column(Entity.userEditsColumn) != nil
+    defersForeignKeys = entity.table.defersForeignKeys
     let common = [
       entity.key, "uuid", "serverId", "createdAt", "updatedAt", "isDirty", "isDeleted", "syncStatus", "syncVersion",
     ]
@@ -254,10 +260,12 @@ extension RecordTable {
     let values = fields + common(state, bookkeeping, over: old)
     let names = values.map(\.name)
     let sql = names == Self.commonResponseColumns ? usualUpdate : Self.update(of: names, in: entity)
-    try connection.withStatement(sql) { statement in
-      for (index, value) in values.enumerated() { try value.argument.bind(to: statement, at: Int32(index + 1)) }
-      try statement.bind(key, at: Int32(values.count + 1))
-      try statement.run()
+    try keepingReferences(to: key, changing: fields.map(\.name), in: connection) {
+      try connection.withStatement(sql) { statement in
+        for (index, value) in values.enumerated() { try value.argument.bind(to: statement, at: Int32(index + 1)) }
+        try statement.bind(key, at: Int32(values.count + 1))
+        try statement.run()
+      }
     }
   }
 

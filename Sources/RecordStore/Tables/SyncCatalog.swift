@@ -8,6 +8,8 @@ package struct SyncCatalog: Sendable {
   package let tables: [String: RecordTable]
   /// The synced entities whose deletion can cascade to an entity, directly or transitively, by its type.
   package let cascadeRoots: [String: [Entity]]
+  /// The synced entities whose records can reference themselves or each other in a cycle.
+  package let cyclic: [Entity]
 
   package init(_ entities: Entities) {
     self.entities = entities
@@ -21,6 +23,19 @@ package struct SyncCatalog: Sendable {
       for dependent in entities.dependents(of: root) { roots[dependent.type, default: []].append(root) }
     }
     cascadeRoots = roots
+    cyclic = entities.all.filter { tables[$0.type] != nil && Self.isCyclic($0, in: entities) }
+  }
+
+  private static func isCyclic(_ entity: Entity, in entities: Entities) -> Bool {
+    var seen: Set<String> = []
+    var open = [entity]
+    while let next = open.popLast() {
+      for child in entities.dependencies(on: next).map(\.child) {
+        if child.type == entity.type { return true }
+        if seen.insert(child.type).inserted { open.append(child) }
+      }
+    }
+    return false
   }
 
   /// Returns the references from other entities that cascade a deletion of this one.

@@ -91,11 +91,17 @@ extension Catalog.UniqueIndex {
 
 extension Catalog.Table {
   /// Whether one of its constraints contains ON CONFLICT REPLACE.
-  fileprivate var replacesOnConflict: Bool {
+  fileprivate var replacesOnConflict: Bool { contains("conflict", "replace") }
+
+  /// Whether SQLite checks one of its foreign keys at the end of a transaction only.
+  var defersForeignKeys: Bool { contains("initially", "deferred") }
+
+  /// Whether two lower-case words follow each other in its text.
+  private func contains(_ first: String, _ second: String) -> Bool {
     let bytes = Array(sql.utf8)
     let words = SQLText.tokens(of: bytes).filter { $0.kind != .space && $0.kind != .comment }.map {
       $0.kind == .word ? String(decoding: bytes[$0.range], as: UTF8.self).lowercased() : ""
     }
-    return zip(words, words.dropFirst()).contains { $0 == "conflict" && $1 == "replace" }
+    return zip(words, words.dropFirst()).contains { $0 == first && $1 == second }
   }
 }

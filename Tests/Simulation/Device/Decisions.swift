@@ -49,12 +49,12 @@ struct Decisions {
     var ways: [(takesLocal: Bool, choices: [String: Vault.ConflictChoice])] = [
       (takesLocal, choices), (false, [:]), (true, [:]),
     ]
-    if conflict.conflictType == "not_unique" || conflict.conflictType == "deleted_remotely" {
-      ways.append((true, Dictionary(uniqueKeysWithValues: conflict.fields.map { ($0, .value("")) })))
-    }
     // A value that no other record has, where the last field of a constraint takes a text or a number.
     if conflict.conflictType == "not_unique", let field = conflict.fields.last {
       ways.append((true, [field: .value(String(random.number(1_000_000..<9_000_000)))]))
+    }
+    if conflict.conflictType == "not_unique" || conflict.conflictType == "deleted_remotely" {
+      ways.append((true, Dictionary(uniqueKeysWithValues: conflict.fields.map { ($0, .value("")) })))
     }
     var refusals: [String] = []
     for way in ways {

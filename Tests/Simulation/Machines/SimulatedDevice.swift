@@ -180,12 +180,11 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   func state(of uuid: String) throws -> String {
     try read { connection in
       var lines: [String] = []
-      for kind in workload.kinds {
-        lines += try connection.fetch(
-          """
-          SELECT \(identifier: kind.marker) || ' version ' || syncVersion || ' dirty ' || isDirty || ' deleted ' || isDeleted
-          FROM \(identifier: kind.table) WHERE uuid = \(uuid)
-          """, as: String.self)
+      for (type, table) in vault.syncCatalog.tables {
+        guard let record = try table.find(uuid, in: connection) else { continue }
+        lines.append(
+          "\(type) version \(record.state.syncVersion) \(record.syncStatus)\(record.isDirty ? " dirty" : "")"
+            + "\(record.state.isDeleted ? " deleted" : "") \(SyncValue.object(record.state.fields).json)")
       }
       lines += try connection.fetch(
         """
