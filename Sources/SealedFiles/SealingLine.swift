@@ -8,7 +8,7 @@ final class SealingLine: Sendable {
   private static let most = 3
 
   private let sealer: SegmentSealer
-  private let queue = DispatchQueue(label: "org.fieldvault.sealing")
+  private let queue = WorkQueue("org.fieldvault.sealing")
   private let free = Locked<[SegmentMemory]>([])
   /// The number of available memories. It starts at 0, because a semaphore must not end below its initial value.
   private let available = DispatchSemaphore(value: 0)
@@ -30,7 +30,7 @@ final class SealingLine: Sendable {
   /// Queues a full memory for encryption.
   /// - Throws: an earlier error of the background thread.
   func seal(_ plain: SegmentMemory, segment: Int) throws(SealedFileError) {
-    queue.async { [self] in
+    queue.add { [self] in
       do throws(SealedFileError) {
         // After a missing segment, further segments are useless.
         if failure.withLock({ $0 }) == nil { try sealer.seal(plain.content, segment: segment, isLast: false) }
@@ -46,7 +46,7 @@ final class SealingLine: Sendable {
   /// Waits until all work is done.
   /// - Throws: an error of the background thread, also in all later calls.
   func finish() throws(SealedFileError) {
-    queue.sync {}
+    queue.wait()
     try check()
   }
 

@@ -1,6 +1,6 @@
 import CipherSQL
-import Dispatch
 import HTTPServer
+import Platform
 import SealedFiles
 import ServerStorage
 
@@ -57,7 +57,7 @@ final class UploadSession: BodySink {
   private let problem: @Sendable (any Error) -> HTTPProblem
   private let intake = Locked(UploadBuffer())
   private let progress: Locked<Progress>
-  private let queue = DispatchQueue(label: "upload")
+  private let queue = WorkQueue("upload")
 
   /// - Parameter problem: converts an error into a response for the client.
   init(_ writer: any UploadWriting, _ terms: Terms, problem: @escaping @Sendable (any Error) -> HTTPProblem) {
@@ -90,7 +90,7 @@ final class UploadSession: BodySink {
   }
 
   func whenReady(_ ready: @escaping @Sendable () -> Void) {
-    queue.async {
+    queue.add {
       self.drain()
       self.intake.withLock { $0.isMakingRoom = false }
       ready()
@@ -98,13 +98,13 @@ final class UploadSession: BodySink {
   }
 
   func finish() async -> Response {
-    let result = await onQueue { self.close(isComplete: true) }
+    let result = await queue.perform { self.close(isComplete: true) }
     return await terms.conclude(result)
   }
 
   func cut() {
-    Task {
-      _ = await onQueue { self.close(isComplete: false) }
+    startTask { [self] in
+      _ = await queue.perform { self.close(isComplete: false) }
       _ = await terms.conclude(nil)
     }
   }
@@ -113,16 +113,10 @@ final class UploadSession: BodySink {
   /// part.
   func end() async {
     intake.withLock { $0.isOver = true }
-    _ = await onQueue { self.close(isComplete: false) }
+    _ = await queue.perform { self.close(isComplete: false) }
   }
 
   // MARK: On the queue
-
-  private func onQueue<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-    await withCheckedContinuation { continuation in
-      queue.async { continuation.resume(returning: body()) }
-    }
-  }
 
   /// Writes received bytes.
   private func drain() {

@@ -1,4 +1,5 @@
 import HTTPServer
+import Platform
 import ServerStorage
 
 extension FileService {
@@ -39,7 +40,7 @@ extension FileService {
   /// until it expires.
   private func forget(_ upload: StoredUpload, _ account: AccountName) async {
     // In a task of its own, because that of a request is cancelled when the server stops.
-    let removal = Task { try await storage.removeUpload(account, upload.id) }
+    let removal = startTask { try await storage.removeUpload(account, upload.id) }
     do {
       try await removal.value
     } catch {

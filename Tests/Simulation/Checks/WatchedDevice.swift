@@ -23,6 +23,9 @@ protocol WatchedDevice {
   /// Lets a moment pass.
   func pause() async throws
 
+  /// Whether the bytes of a photo have to be compared with the added ones. This is so once.
+  func mustCompare(_ photo: String) -> Bool
+
   /// Returns the decisions of its user.
   func decisions(_ seed: UInt64) throws -> Decisions
 }

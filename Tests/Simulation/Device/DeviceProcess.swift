@@ -90,8 +90,8 @@ enum DeviceProcess {
     var decisions = Decisions(
       vault: vault, journal: journal, name: name, random: Seeded(random.next()), transaction: first)
     var photographer = Photographer(
-      vault: vault, workload: workload, journal: journal, name: name, folder: folder, random: Seeded(random.next()),
-      transaction: first)
+      vault: vault, workload: workload, journal: journal, name: name, camera: folder + "/camera", content: .large,
+      random: Seeded(random.next()), transaction: first)
     while ContinuousClock.now < end {
       if random.chance(habits.photos) {
         photographer.transaction = person.transaction

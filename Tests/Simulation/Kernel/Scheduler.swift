@@ -77,6 +77,11 @@ final class Scheduler: SingleThreadExecutor, @unchecked Sendable {
     }
   }
 
+  /// Lets virtual time pass, also in a cancelled task. The task never goes on if the simulation ends before.
+  func pass(_ microseconds: Int64) async {
+    await withUnsafeContinuation { continuation in after(microseconds) { continuation.resume() } }
+  }
+
   /// Runs jobs and timers until a time, or until a condition holds.
   func run(until limit: Int64, while condition: () -> Bool = { true }) {
     while condition() {

@@ -33,15 +33,17 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   /// The number of records that its person has written, each time counted. A person writes until this is ``mostWrites``.
   private(set) var writes = 0
   private let mostWrites: Int
+  /// The photos of the world; `nil` if nobody takes photos.
+  private let album: PhotoAlbum?
   /// A violation that a task has found.
   private(set) var violation: (any Error)?
 
   init(
-    _ machine: Machine, _ workload: Workload, token: String, mostWrites: Int, _ network: SimulatedNetwork,
-    _ trace: Trace, _ random: Seeded
+    _ machine: Machine, _ workload: Workload, token: String, mostWrites: Int, album: PhotoAlbum?,
+    _ network: SimulatedNetwork, _ trace: Trace, _ random: Seeded
   ) {
     (name, self.machine, self.workload, self.token) = (machine.name, machine, workload, token)
-    self.mostWrites = mostWrites
+    (self.mostWrites, self.album) = (mostWrites, album)
     (self.network, self.trace, self.random) = (network, trace, random)
   }
 
@@ -65,6 +67,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     opened = vault
     if try vault.database.read({ try SyncSettings.value(.remoteURL, in: $0) }) == nil {
       try vault.setRemote(url: Self.url, token: token)
+      try album?.choosePreferences(vault)
     }
     var limits = TransportLimits()
     limits.idleSeconds = 30
@@ -128,13 +131,17 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     person.executes = { [trace, name] statement in trace.detail("\(name): \(statement)") }
     var decisions = Decisions(
       vault: vault, journal: journal, name: name, random: Seeded(random.next()), transaction: first)
+    var photographer = album?.photographer(vault, workload, journal, machine)
     while !Task.isCancelled {
       // Most often some writes in a row, now and then a long pause.
       let isBusy = writes < mostWrites && random.chance(0.85)
       let pause = isBusy ? random.number(500..<30_000) : random.number(100_000..<30_000_000)
       do { try await machine.scheduler.sleep(Int64(pause)) } catch { return }
       do {
-        if writes < mostWrites, random.chance(0.9) {
+        if let transaction = try photographer?.act(after: person.transaction) {
+          (person.transaction, decisions.transaction) = (transaction, transaction)
+          trace.note("photo", "\(name) \(transaction)")
+        } else if writes < mostWrites, random.chance(0.9) {
           try person.write()
           writes += journal.acknowledgedWrites(in: person.transaction)
           decisions.transaction = person.transaction
@@ -204,6 +211,8 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     guard let remote else { throw SimulatorDefect("\(name) does not run") }
     return try await remote.digests(projects: [])
   }
+
+  func mustCompare(_ photo: String) -> Bool { album?.compared.insert(photo).inserted ?? false }
 
   func pause() async throws { try await machine.scheduler.sleep(50_000) }
 

@@ -69,24 +69,30 @@ final class SimulatedNetwork: @unchecked Sendable {
   private func latency() -> Int64 { Int64(random.number(200..<max(delay, 201))) }
 
   private func send(_ outgoing: OutgoingRequest, _ exchange: RequestTask, from device: String) {
-    let request = Self.request(outgoing)
+    var request = Self.request(outgoing)
+    do {
+      if let upload = outgoing.upload { request.body = try Self.body(upload) }
+    } catch {
+      return exchange.finish(.failure(.bodyFailed))
+    }
     let fate = random.chance(trouble) ? random.pick(Fate.allCases) : .delivered
     let query = request.query.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "&")
     let target = request.path + (query.isEmpty ? "" : "?" + query)
-    let trouble = fate == .delivered ? "" : ", \(fate.rawValue)"
-    trace.note("request", "\(device) \(request.method) \(target) \(request.body.count) bytes\(trouble)")
+    let fault = fate == .delivered ? "" : ", \(fate.rawValue)"
+    trace.note("request", "\(device) \(request.method) \(target) \(request.body.count) bytes\(fault)")
+    let cut = outgoing.upload == nil ? nil : harm(&request.body)
     trace.tally("fate: \(fate.rawValue)")
     if fate != .delivered { faults += 1 }
     guard !offline.contains(device) else {
-      return later(latency()) { exchange.finish(.failure(.noConnection(detail: "no network"))) }
+      return later(latency()) { [weak exchange] in exchange?.finish(.failure(.noConnection(detail: "no network"))) }
     }
     switch fate {
     case .lost:
-      later(latency()) { exchange.finish(.failure(.noConnection(detail: "the connection was reset"))) }
+      later(latency()) { [weak exchange] in exchange?.finish(.failure(Self.reset)) }
     case .silent: expire(exchange)
     case .late:
       expire(exchange)
-      later(400_000_000) { self.deliver(request, from: device) { _ in } }
+      later(400_000_000) { [request] in self.deliver(request, from: device) { _ in } }
     case .portal:
       answer(exchange, 200, ["content-type": "text/html"], Array("<html>Sign in</html>".utf8))
     case .redirect: answer(exchange, 302, ["location": "http://portal.example/"], [])
@@ -97,10 +103,12 @@ final class SimulatedNetwork: @unchecked Sendable {
     case .status503: answer(exchange, 503, ["retry-after": "20"], [])
     case .status413: answer(exchange, 413, [:], [])
     case .delivered, .responseLost, .responseCut, .duplicated:
-      later(latency()) {
+      later(latency()) { [weak exchange, request] in
         if fate == .duplicated { self.deliver(request, from: device) { _ in } }
-        self.deliver(request, from: device) { response in
-          self.later(self.latency()) { self.receive(response, fate, exchange, device) }
+        self.deliver(request, cutAt: cut, from: device) { [weak exchange] response in
+          self.later(self.latency()) { [weak exchange] in
+            if let exchange { self.receive(response, fate, exchange, device) }
+          }
         }
       }
       // The timeouts of the client.
@@ -110,20 +118,30 @@ final class SimulatedNetwork: @unchecked Sendable {
 
   private func receive(_ response: Response?, _ fate: Fate, _ exchange: RequestTask, _ device: String) {
     guard let response, fate != .responseLost, !offline.contains(device) else {
-      return exchange.finish(.failure(.noConnection(detail: "the connection was reset")))
+      return exchange.finish(.failure(Self.reset))
     }
     var headers = ["content-type": response.contentType, "content-length": String(response.body.count)]
     for header in response.headers { headers[header.name.lowercased()] = header.value }
     exchange.receive(ResponseHead(status: response.status, headers: headers))
     let count = fate == .responseCut ? response.body.count / 2 : response.body.count
+    let end = fate == .responseCut ? Self.reset : nil
+    if response.contentType == "application/octet-stream" {
+      var body = response.body
+      let cut = harm(&body) ?? count
+      return stream(body[..<min(cut, count)], cut < count ? Self.reset : end, to: exchange, device)
+    }
     response.body.withUnsafeBytes { exchange.receive(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-    exchange.complete(fate == .responseCut ? .noConnection(detail: "the connection was reset") : nil)
+    exchange.complete(end)
   }
 
-  private func deliver(_ request: Request, from device: String, _ finish: @escaping @Sendable (Response?) -> Void) {
+  private static let reset = TransportFailure.noConnection(detail: "the connection was reset")
+
+  private func deliver(
+    _ request: Request, cutAt cut: Int? = nil, from device: String, _ finish: @escaping @Sendable (Response?) -> Void
+  ) {
     note(request)
     scheduler.start { [self] in
-      let response = await server.respond(to: request)
+      let response = await server.respond(to: request, cutAt: cut)
       trace.note(
         "response", "\(device) \(request.path) \(response.map { "\($0.status), \($0.body.count) bytes" } ?? "none")")
       tally(request, response)
@@ -154,7 +172,65 @@ final class SimulatedNetwork: @unchecked Sendable {
   }
 
   /// The part of a message that a replay prints.
-  private static func text(_ body: [UInt8]) -> String { String(decoding: body.prefix(30_000), as: UTF8.self) }
+  private static func text(_ body: [UInt8]) -> String {
+    body.first == UInt8(ascii: "{") ? String(decoding: body.prefix(30_000), as: UTF8.self) : "\(body.count) bytes"
+  }
+
+  // MARK: Bodies of files
+
+  private static func body(_ upload: HTTPUpload) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: Int(upload.byteCount))
+    var offset = 0
+    while offset < bytes.count {
+      let count = try bytes.withUnsafeMutableBytes {
+        try upload.read(Int64(offset), UnsafeMutableRawBufferPointer(rebasing: $0[offset...]))
+      }
+      guard count > 0 else { throw TransportFailure.bodyFailed }
+      offset += count
+    }
+    return bytes
+  }
+
+  /// Damages a body, or cuts it, with the probability of trouble.
+  /// - Returns: the number of bytes after which it ends; `nil` for a whole body.
+  private func harm(_ body: inout [UInt8]) -> Int? {
+    guard !body.isEmpty, random.chance(trouble / 2) else { return nil }
+    faults += 1
+    let index = random.number(0..<body.count)
+    let isCut = random.chance(0.7)
+    trace.note("body", isCut ? "ends after \(index) bytes" : "byte \(index) is damaged")
+    if isCut { return index }
+    body[index] ^= UInt8(1 << random.number(0..<8))
+    return nil
+  }
+
+  /// Sends the body of a response in parts.
+  private func stream(
+    _ body: ArraySlice<UInt8>, _ failure: TransportFailure?, to exchange: RequestTask, _ device: String
+  ) {
+    // A task does not hold the exchange while it waits: the exchange has a file of the device open.
+    scheduler.start { [self, weak exchange] in
+      var rest = body
+      while give(&rest, failure, to: exchange, device) { await scheduler.pass(latency()) }
+    }
+  }
+
+  /// Sends the next part of a body.
+  /// - Returns: whether more follows.
+  private func give(
+    _ rest: inout ArraySlice<UInt8>, _ failure: TransportFailure?, to exchange: RequestTask?, _ device: String
+  ) -> Bool {
+    guard let exchange, !exchange.isOver else { return false }
+    guard !offline.contains(device) else {
+      exchange.complete(Self.reset)
+      return false
+    }
+    let part = rest.prefix(SimulatedServer.partBytes)
+    rest = rest.dropFirst(part.count)
+    if !part.isEmpty { part.withUnsafeBytes { exchange.receive($0) } }
+    if rest.isEmpty { exchange.complete(failure) }
+    return !rest.isEmpty
+  }
 
   private func note(_ request: Request) {
     guard request.path == "/v1/push", let push = try? PushRequest(json: request.body) else { return }
@@ -166,7 +242,8 @@ final class SimulatedNetwork: @unchecked Sendable {
   }
 
   private func answer(_ exchange: RequestTask, _ status: Int, _ headers: [String: String], _ body: [UInt8]) {
-    later(2 * latency()) {
+    later(2 * latency()) { [weak exchange] in
+      guard let exchange else { return }
       exchange.receive(ResponseHead(status: status, headers: headers))
       body.withUnsafeBytes { exchange.receive($0) }
       exchange.complete(nil)
@@ -178,7 +255,9 @@ final class SimulatedNetwork: @unchecked Sendable {
     let instant = scheduler.instant
     let next = exchange.look(at: instant)
     guard !exchange.isOver else { return }
-    later(max(1, Int64((next - instant) / .microseconds(1)))) { if !exchange.isOver { self.expire(exchange) } }
+    later(max(1, Int64((next - instant) / .microseconds(1)))) { [weak exchange] in
+      if let exchange, !exchange.isOver { self.expire(exchange) }
+    }
   }
 
   private static func request(_ outgoing: OutgoingRequest) -> Request {
@@ -193,7 +272,8 @@ final class SimulatedNetwork: @unchecked Sendable {
     }
     var headers: [String: String] = [:]
     for header in outgoing.headers { headers[header.name.lowercased()] = header.value }
-    if let body = outgoing.body { headers["content-length"] = String(body.count) }
+    let length = outgoing.body.map { Int64($0.count) } ?? outgoing.upload?.byteCount
+    if let length { headers["content-length"] = String(length) }
     return Request(
       method: outgoing.method, path: (parts.first.map(String.init) ?? "/").removingPercentEncoding ?? "/",
       query: query, headers: headers, body: outgoing.body ?? [])

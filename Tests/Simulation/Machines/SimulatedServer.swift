@@ -1,4 +1,5 @@
 import CipherSQL
+import Glibc
 import HTTPServer
 import Platform
 import SQLCipherStorage
@@ -16,6 +17,8 @@ final class SimulatedServer: @unchecked Sendable {
   /// Grows with each start and each crash. A request of an earlier generation has no response.
   private var generation = 0
   private var running = 0
+  /// The greatest size of a file in bytes; `nil` for the usual limit.
+  var fileLimit: Int64?
 
   init(_ machine: Machine, _ workload: Workload, _ trace: Trace) {
     (self.machine, self.workload, self.trace) = (machine, workload, trace)
@@ -45,6 +48,7 @@ final class SimulatedServer: @unchecked Sendable {
     let folder = try folder()
     var limits = ServerLimits()
     limits.requestBurst = 100_000
+    if let fileLimit { limits.files.fileBytes = fileLimit }
     var settings = FieldVaultServer.Settings(
       folder: folder, listen: "", schemas: [try workload.schema().schema], limits: limits,
       log: RequestLog { [trace] line in trace.note("server log", String(line.drop { $0 != " " })) })
@@ -56,7 +60,8 @@ final class SimulatedServer: @unchecked Sendable {
   }
 
   /// Returns the response to a request; `nil` if the server does not run to its end.
-  func respond(to request: Request) async -> Response? {
+  /// - Parameter cut: the number of bytes of the body after which the connection ends; `nil` for a whole body.
+  func respond(to request: Request, cutAt cut: Int? = nil) async -> Response? {
     guard let data else { return nil }
     let generation = generation
     running += 1
@@ -65,19 +70,60 @@ final class SimulatedServer: @unchecked Sendable {
     let admitted = data.router.admit(request)
     request.caller = admitted.caller
     request.isCounted = admitted.isCounted
-    let response: Response
+    var response: Response?
     switch admitted.admission {
     case .refuse(let refusal): response = refusal
     case .open(_, let open):
       switch await open() {
       case .refuse(let refusal): response = refusal
-      case .sink(let sink):
-        _ = request.body.withUnsafeBufferPointer { sink.take($0) }
-        response = await sink.finish()
+      case .sink(let sink): response = await give(request.body, cutAt: cut, to: sink)
       }
     case .ignore, .collect: response = await data.router.respond(to: request)
     }
-    return generation == self.generation ? response : nil
+    guard generation == self.generation else { return nil }
+    if let file = response?.file {
+      guard let bytes = Self.bytes(of: file) else { return nil }
+      response?.body = bytes
+      response?.file = nil
+    }
+    return response
+  }
+
+  /// The number of bytes that arrive at once.
+  static let partBytes = 64 << 10
+
+  /// Sends a body to its destination, as the HTTP server does.
+  private func give(_ body: [UInt8], cutAt cut: Int?, to sink: any BodySink) async -> Response? {
+    let end = cut ?? body.count
+    var offset = 0
+    while offset < end {
+      let part = body[offset..<min(offset + Self.partBytes, end)]
+      offset = part.endIndex
+      switch part.withUnsafeBufferPointer({ sink.take($0) }) {
+      case .taken: break
+      case .full: await withCheckedContinuation { continuation in sink.whenReady { continuation.resume() } }
+      case .refused(let refusal):
+        sink.cut()
+        return refusal
+      case .over:
+        sink.cut()
+        return nil
+      }
+      // Another request may come in between.
+      if offset < body.count { await machine.scheduler.pass(1000) }
+    }
+    guard cut == nil else {
+      sink.cut()
+      return nil
+    }
+    return await sink.finish()
+  }
+
+  /// Returns `nil` if the disk fails.
+  private static func bytes(of part: FilePart) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: part.count)
+    let count = bytes.withUnsafeMutableBytes { pread(part.file.descriptor, $0.baseAddress, $0.count, off_t(part.start)) }
+    return count == part.count ? bytes : nil
   }
 
   /// Ends the program: orderly, or by a power cut.

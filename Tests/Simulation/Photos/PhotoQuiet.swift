@@ -8,7 +8,7 @@ struct PhotoQuiet {
   /// More passes than this are not a bounded time.
   static let limit = 20
 
-  let devices: [OpenDevice]
+  let devices: [any WatchedDevice]
 
   /// - Throws: ``Violation``
   func settle() async throws {
@@ -23,16 +23,17 @@ struct PhotoQuiet {
         if report.filesSent + report.filesFetched + delayed == 0 { continue }
         isQuiet = false
         log.append(
-          "pass \(pass), \(device.seat.name): asked for \(asked), sent \(report.filesSent), fetched \(report.filesFetched), "
+          "pass \(pass), \(device.name): asked for \(asked), sent \(report.filesSent), fetched \(report.filesFetched), "
             + "failed \(report.filesFailed), delayed \(delayed)")
       }
       if isQuiet { return }
     }
-    throw Violation(9, ["files are not quiet after \(Self.limit) passes"] + log.suffix(devices.count * 3))
+    let left = try devices.flatMap { try $0.unfinished() }
+    throw Violation(9, ["files are not quiet after \(Self.limit) passes"] + log.suffix(devices.count * 3) + left.prefix(6))
   }
 
   /// Requests every missing photo, like a user who opens it, and retries failed transfers.
-  private func ask(_ device: OpenDevice) throws -> Int {
+  private func ask(_ device: any WatchedDevice) throws -> Int {
     _ = try device.vault.retryTransfers()
     let absent = try device.read { connection in
       try connection.fetch(
@@ -44,7 +45,7 @@ struct PhotoQuiet {
     for uuid in absent.compactMap({ UUID(sqlText: $0) }) {
       do {
         _ = try device.vault.openAttachment(uuid)
-        throw Violation(9, "\(device.seat.name) opens Photo \(uuid.sqlText), which is not there")
+        throw Violation(9, "\(device.name) opens Photo \(uuid.sqlText), which is not there")
       } catch let error as VaultError where error.code == .notHere {
         continue
       }
@@ -53,7 +54,7 @@ struct PhotoQuiet {
   }
 
   /// Transfers that wait for their time, and not for a device that has the file.
-  private func delayed(_ device: OpenDevice) throws -> Int {
+  private func delayed(_ device: any WatchedDevice) throws -> Int {
     try device.read { connection in
       try connection.fetchOne(
         """

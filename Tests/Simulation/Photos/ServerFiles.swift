@@ -1,8 +1,9 @@
 import CipherSQL
-import Foundation
+import Glibc
 import SQLCipherStorage
 import SyncServer
 import TestSupport
+import VaultStore
 
 /// The files of the server, read from beside it.
 struct ServerFiles {
@@ -12,30 +13,46 @@ struct ServerFiles {
   private(set) var orphans: [String] = []
   /// Complete contents whose file is not there.
   private(set) var missing: [String] = []
+  /// The names of the complete files in the folder of the account, such as `ab/NAME`.
+  private(set) var files: [String] = []
+  /// The number of uploads that are not finished.
+  private(set) var uploads = 0
+  /// The folder of the files.
+  private(set) var folder = ""
 
   /// - Parameter data: the server's folder.
   init(_ data: String) throws {
-    let accounts = try FileManager.default.contentsOfDirectory(atPath: data + "/accounts")
+    let accounts = try Files.names(in: data + "/accounts")
     guard let account = accounts.first, accounts.count == 1 else { throw Unexpected("accounts: \(accounts)") }
     let place = "accounts/\(account)"
-    guard FileManager.default.fileExists(atPath: "\(data)/\(place)/files.db") else { return }
-    let found = (try? FileManager.default.subpathsOfDirectory(atPath: "\(data)/\(place)/files")) ?? []
+    guard Files.exists("\(data)/\(place)/files.db") else { return }
+    folder = "\(data)/\(place)/files"
     // Listed before the rows are read, because every listed file had its row before.
-    let files = found.compactMap { name in name.contains("/") ? String(name.split(separator: "/")[1]) : nil }
+    let listed = try FolderFiles.names(in: folder)
     let database = try ServerFolder(data, isCreating: false).openDatabase(
       "\(place)/files.db", keyName: "files \(account)", readers: 1)
     defer { database.close() }
     try database.read { connection in
-      let known = Set(
-        try connection.fetch("SELECT file FROM Upload UNION SELECT file FROM Content", as: String.self))
-      orphans = files.filter { !known.contains($0) }
-      let complete = try connection.fetchRows(
-        "SELECT content, variant, file FROM Content", as: String.self, String.self, String.self)
-      contents = Set(complete.filter { $0.1 == "full" }.map(\.0))
-      let there = Set(files)
-      missing = complete.filter { !there.contains($0.2) }.map { "\($0.0) \($0.1)" }
+      func places(_ sql: SQL) throws -> Set<String> {
+        Set(try connection.fetch(sql, as: String.self).map { "\($0.suffix(2))/\($0)" })
+      }
+      let known = try places("SELECT file FROM Upload UNION SELECT file FROM Content")
+      orphans = listed.subtracting(known).sorted()
+      let complete = try places("SELECT file FROM Content")
+      missing = complete.subtracting(listed).sorted()
+      files = complete.intersection(listed).sorted()
+      contents = Set(
+        try connection.fetch(
+          "SELECT content FROM Content WHERE variant = 'full' AND missingSince IS NULL AND isRefuted = 0", as: String.self))
+      uploads = try connection.fetchOne("SELECT count(*) FROM Upload WHERE isFinished = 0", as: Int.self) ?? 0
     }
   }
+
+  /// Each complete content has its file.
+  func checkContents() throws { try Violation.expectNone("the server lacks the file of a content", missing) }
+
+  /// No file is left over.
+  func checkOrphans() throws { try Violation.expectNone("the server has a file that nobody knows", orphans) }
 
   /// Looks until there is no orphan, for a while: a server that has just come back is still sweeping.
   static func settled(_ data: String) throws -> ServerFiles {

@@ -98,6 +98,8 @@ struct WorldScale: Equatable, Sendable {
     case restart
     /// Copies, restores, epochs and rotations.
     case incident
+    /// Users who take photos, and what happens to their files.
+    case photo
   }
 
   /// The number of devices at the beginning; `nil` for 4 to 6, as the seed decides.

@@ -33,6 +33,8 @@ final class SimulatedWorld {
   var random: Seeded
   var faults = 0
   var incidents = Incidents()
+  /// The photos that users take; `nil` in worlds without photos.
+  let album: PhotoAlbum?
   private let scale: WorldScale
 
   init(seed: UInt64, scale: WorldScale = WorldScale(), templates: Templates, prints: Bool) throws {
@@ -46,6 +48,10 @@ final class SimulatedWorld {
     let machine = try Machine("server", in: scheduler, seed: Seeded(seed, "server", 0).first)
     server = SimulatedServer(machine, workload, trace)
     network = SimulatedNetwork(scheduler, trace, server, Seeded(seed, "network", 0))
+    var photos = Seeded(seed, "photos", 0)
+    let hasPhotos = workload.kind("Photo") != nil && photos.chance(0.5) && !scale.without.contains(.photo)
+    album = hasPhotos ? try PhotoAlbum(in: scheduler, losesPower: !scale.without.contains(.power), photos) : nil
+    server.fileLimit = album?.limit
     try Self.copy(template.data, server.path)
     let count = random.pick([4, 4, 4, 4, 4, 4, 5, 5, 6])
     for number in 0..<(scale.devices ?? count) {
@@ -56,7 +62,7 @@ final class SimulatedWorld {
       }
       try Self.copy(template.vault, device.path)
     }
-    trace.note("world", "\(workload.name), \(devices.count) devices")
+    trace.note("world", "\(workload.name), \(devices.count) devices\(hasPhotos ? ", photos" : "")")
   }
 
   /// Adds a device without a vault.
@@ -64,7 +70,8 @@ final class SimulatedWorld {
     let number = devices.count + 1
     let machine = try Machine("d\(number)", in: scheduler, seed: Seeded(seed, "device", number).first)
     let device = SimulatedDevice(
-      machine, workload, token: token, mostWrites: scale.writes, network, trace, Seeded(seed, "person", number))
+      machine, workload, token: token, mostWrites: scale.writes, album: album, network, trace,
+      Seeded(seed, "person", number))
     devices.append(device)
     return device
   }
@@ -128,9 +135,10 @@ final class SimulatedWorld {
       try plan()
       scheduler.run(until: scheduler.now + Int64(random.number(500_000..<20_000_000)))
       try repair()
+      try disturbFiles()
       if has(.incident), random.chance(0.06) {
         faults += 1
-        try happen()
+        try notingReplacedFiles { try happen() }
       }
     }
   }
@@ -246,19 +254,19 @@ final class SimulatedWorld {
     let (server, devices, workload) = (server, devices, workload)
     let resolves = random.chance(0.5)
     try repair()
+    try bringFileBack()
     for machine in devices.map(\.machine) + [server.machine] { machine.stoppedAt = nil }
     for device in devices {
-      if random.chance(0.25) {
+      // Only the opening of a vault removes everything that faults have left in its folder.
+      if album != nil || random.chance(0.25) {
         try stop(device, byPowerCut: false)
         try open(device, lives: false)
       } else {
         try perform { await device.rest() }
       }
       try device.read { try StoreCheck(device: device, connection: $0).check(isQuiet: false) }
-      let marker = Person.markerPrefix
-      guard simulated_disk_contains(device.machine.disk, marker, Int64(marker.utf8.count)) == 0 else {
-        throw Violation(8, "the disk of \(device.name) holds readable text")
-      }
+      if album != nil { try device.read { try PhotoCheck.checkFolder(device, $0) } }
+      try checkSecrecy(of: device)
     }
     trace.note("world", "is quiet")
     trace.tally("schema: \(workload.name)")
@@ -266,21 +274,24 @@ final class SimulatedWorld {
     let seed = random.next()
     let shared = OneThread(
       value: (
-        Quiet(devices: devices, resolves: resolves, depth: workload.depth, mayDiffer: incidents.mayDiffer), endCheck
+        Quiet(devices: devices, resolves: resolves, depth: workload.depth, mayDiffer: incidents.mayDiffer),
+        album.map { _ in PhotoQuiet(devices: devices) }, endCheck
       ))
     let digests = try scheduler.finish(within: 48 * 3_600_000_000) {
       var random = Seeded(seed)
       do {
         try await shared.value.0.settle(&random)
+        try await shared.value.1?.settle()
       } catch let violation as Violation {
-        throw try shared.value.1.explained(violation)
+        throw try shared.value.2.explained(violation)
       }
       return try await devices[0].digests()
     }
     guard let digests else { throw Violation(5, "the devices do not become quiet in two days") }
     try perform { try await server.stop(byPowerCut: false) }
     for device in devices { try tallyConflicts(of: device) }
-    try self.endCheck.check(digests, incidents.kept)
+    try self.endCheck.check(digests, incidents.kept) { try self.checkPhotos($0) }
+    try checkSweep()
   }
 
   private func tallyConflicts(of device: SimulatedDevice) throws {
@@ -305,6 +316,7 @@ final class SimulatedWorld {
     try perform { try await server.stop(byPowerCut: false) }
     scheduler.clear()
     for machine in devices.map(\.machine) + [server.machine] { try machine.remove() }
+    try album?.camera.remove()
   }
 }
 

@@ -38,6 +38,8 @@ struct OpenDevice: WatchedDevice {
 
   func settle(_ index: Int) { seat.settled.insert(index) }
 
+  func mustCompare(_ photo: String) -> Bool { seat.seen.insert(photo).inserted }
+
   func decisions(_ seed: UInt64) throws -> Decisions {
     Decisions(
       vault: vault, journal: journal, name: seat.name, random: Seeded(seed),

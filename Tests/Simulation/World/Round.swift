@@ -51,9 +51,10 @@ struct Round {
     }
     try endCheck(devices).check(digests, kept.map { [$0] } ?? []) { history in
       guard world.workload.hasPhotos else { return }
+      let files = try ServerFiles.settled(world.server.data)
+      try files.checkOrphans()
       world.lostPhotos += try PhotoCheck(
-        devices: devices, server: try ServerFiles.settled(world.server.data), isHandled: history.isHandled,
-        taken: try PhotoCheck.taken(devices)
+        devices: devices, server: files, content: .large, isHandled: history.isHandled
       ).check()
     }
   }

@@ -1,0 +1,69 @@
+import CipherSQL
+import SimulatedDisk
+import TestSupport
+import VaultStore
+
+/// The photos of a simulated world.
+///
+/// `@unchecked Sendable` holds because a simulation has one thread.
+final class PhotoAlbum: @unchecked Sendable {
+  /// A photo is not added from the disk of a vault, which must hold no readable text.
+  let camera: Machine
+  let content = PhotoContent.small
+  var random: Seeded
+  /// The greatest size of a file that the server accepts, in bytes.
+  let limit: Int64?
+  /// The photos whose bytes were compared with the added ones.
+  var compared: Set<String> = []
+  /// Contents of which a restore has replaced the last copy.
+  var replaced: Set<String> = []
+  /// The path of a file of the server that is away for a while.
+  var hidden: String?
+  /// Whether devices lose power while they add a photo.
+  private let losesPower: Bool
+
+  init(in scheduler: Scheduler, losesPower: Bool, _ random: Seeded) throws {
+    self.losesPower = losesPower
+    self.random = random
+    camera = try Machine("camera", in: scheduler, seed: self.random.next())
+    limit = self.random.chance(0.3) ? 1 << 20 : nil
+  }
+
+  /// Chooses the preferences of a new vault: some send decrypted files, for a server that processes images, and some fetch
+  /// all files.
+  func choosePreferences(_ vault: Vault) throws {
+    if random.chance(0.3) { try vault.setPreference(.upload, "plaintext") }
+    if random.chance(0.6) { try vault.setPreference(.download, "all") }
+  }
+
+  func photographer(
+    _ vault: Vault, _ workload: Workload, _ journal: any Recorder, _ machine: Machine
+  ) -> SimulatedPhotographer {
+    let random = Seeded(self.random.next())
+    return SimulatedPhotographer(
+      photographer: Photographer(
+        vault: vault, workload: workload, journal: journal, name: machine.name,
+        camera: "\(camera.root)/\(machine.name)", content: content, random: random, transaction: 0),
+      machine: machine, losesPower: losesPower, random: Seeded(self.random.next()))
+  }
+}
+
+/// A user who takes photos now and then, sometimes with an empty battery.
+struct SimulatedPhotographer {
+  fileprivate(set) var photographer: Photographer
+  fileprivate let machine: Machine
+  fileprivate let losesPower: Bool
+  fileprivate var random: Seeded
+
+  /// Does something with a photo, or nothing.
+  /// - Returns: the number of its transaction; `nil` for nothing.
+  mutating func act(after transaction: Int) throws -> Int? {
+    guard random.chance(0.1) else { return nil }
+    if losesPower, random.chance(0.1) {
+      machine.fail(Machine.everyOperation, after: random.number(0..<150), simulated_power_cut)
+    }
+    photographer.transaction = transaction
+    try photographer.act()
+    return photographer.transaction
+  }
+}
