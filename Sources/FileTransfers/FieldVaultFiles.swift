@@ -27,9 +27,10 @@ public struct FieldVaultFiles: FileRemote {
     request.method = "OPTIONS"
     let response = try await transport.send(request)
     if let failure = FileDownload.stranger(response) { throw failure }
+    // Without the server's checksums, damaged bytes would reach it unnoticed.
+    if UploadProtocol.isTransient(response.status) { throw .unreachable(status: response.status) }
     let way = UploadProtocol(response)
-    // A failed request is not remembered.
-    if (200..<500).contains(response.status) { known.withLock { $0 = way } }
+    known.withLock { $0 = way }
     return way
   }
 

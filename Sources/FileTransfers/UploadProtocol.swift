@@ -16,5 +16,10 @@ enum UploadProtocol: Sendable {
       : .tus((200..<300).contains(response.status) ? TusServer(response.headers) : TusServer())
   }
 
+  /// Whether a status of `OPTIONS` says nothing about the server, because the same request succeeds later.
+  static func isTransient(_ status: Int) -> Bool {
+    [408, 413, 429].contains(status) || status >= 500 && status != 501
+  }
+
   var isPresigned: Bool { if case .presigned = self { true } else { false } }
 }

@@ -81,6 +81,38 @@ import HTTPClient
     #expect(server.requests.allSatisfy { $0.headers["authorization"] == "Bearer secret-token" })
   }
 
+  @Test(
+    "A transient status of OPTIONS ends the attempt, and does not turn checksums off", arguments: [408, 413, 429, 503])
+  func transientStatusOfOptions(status: Int) async throws {
+    let stored = Locked(Stored())
+    let isFirst = Locked(true)
+    let server = try server(stored) { request in
+      guard request.line.hasPrefix("OPTIONS"), isFirst.withLock({ $0 }) else { return nil }
+      return "HTTP/1.1 \(status) X\r\nContent-Length: 0\r\n\r\n"
+    }
+    defer { server.close() }
+    let content = content
+    let source = UploadSource(byteCount: Int64(content.count)) { offset, buffer in
+      let part = content[Int(offset)..<min(content.count, Int(offset) + buffer.count)]
+      buffer.copyBytes(from: part)
+      return part.count
+    }
+    let name = FileName(contentUuid: "0195b2c0-0000-7000-8000-0000000000aa", variant: .full)
+    let files = FieldVaultFiles(transport: try transport(server))
+    @Sendable func send() async -> UploadResult {
+      await files.send(
+        source, name, address: nil, link: FileServerState(),
+        remember: { address in stored.withLock { $0.remembered.append(address == nil ? nil : "set") } },
+        progress: { _ in })
+    }
+    #expect(await send().problem == .transport(.unreachable(status: status)))
+    #expect(try await upload(server, stored).problem != nil)
+    #expect(server.requests.allSatisfy { $0.line.hasPrefix("OPTIONS") })
+    isFirst.withLock { $0 = false }
+    #expect(await send().problem == nil)
+    #expect(stored.withLock { $0.bytes } == content)
+  }
+
   @Test("A part whose checksum does not match is sent again") func aChecksumThatDoesNotFitIsSentAgain() async throws {
     let stored = Locked(Stored())
     let isFirst = Locked(true)

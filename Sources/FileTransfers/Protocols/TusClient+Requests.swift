@@ -14,7 +14,8 @@ extension TusClient {
   func ask() async throws(RequestProblem) -> TusPlan.Event {
     let response = try await send("OPTIONS", endpoint)
     // A server without OPTIONS tells nothing about itself.
-    if (400..<500).contains(response.status), response.status != 401 { return .asked(TusServer()) }
+    let isUnsupported = response.status == 501 || (400..<500).contains(response.status) && response.status != 401
+    if isUnsupported, !UploadProtocol.isTransient(response.status) { return .asked(TusServer()) }
     guard (200..<300).contains(response.status) else { return refusal(response) }
     return .asked(TusServer(response.headers))
   }

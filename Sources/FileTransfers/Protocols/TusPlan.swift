@@ -146,6 +146,7 @@ public struct TusPlan: Equatable, Sendable {
     switch (step, status) {
     case (_, 401): return .stop(.credentials)
     case (.create, 413): return .stop(.tooLarge)
+    case (.ask, 413): return .stop(.transport(.unreachable(status: status)))
     // The upload is forgotten or expired, or belongs to another user.
     case (.look, 403), (.look, 404), (.look, 410), (.send, 403), (.send, 404), (.send, 410): return beginAnew()
     case (.send, 409), (.send, 460): return lookAgain()

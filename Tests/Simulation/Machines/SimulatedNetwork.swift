@@ -46,6 +46,8 @@ final class SimulatedNetwork: @unchecked Sendable {
   var offline: Set<String> = []
   /// The greatest delay of a message in microseconds.
   var delay = 80_000
+  /// The greatest body of a file that a proxy lets through, in bytes.
+  var bodyLimit: Int?
   /// The number of requests that were not delivered as they should be.
   private(set) var faults = 0
   /// The operations that devices have sent, by idempotency key.
@@ -86,6 +88,7 @@ final class SimulatedNetwork: @unchecked Sendable {
     guard !offline.contains(device) else {
       return later(latency()) { [weak exchange] in exchange?.finish(.failure(.noConnection(detail: "no network"))) }
     }
+    if let bodyLimit, outgoing.upload != nil, request.body.count > bodyLimit { return answer(exchange, 413, [:], []) }
     switch fate {
     case .lost:
       later(latency()) { [weak exchange] in exchange?.finish(.failure(Self.reset)) }

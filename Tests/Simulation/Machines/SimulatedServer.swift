@@ -122,7 +122,8 @@ final class SimulatedServer: @unchecked Sendable {
   /// Returns `nil` if the disk fails.
   private static func bytes(of part: FilePart) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: part.count)
-    let count = bytes.withUnsafeMutableBytes { pread(part.file.descriptor, $0.baseAddress, $0.count, off_t(part.start)) }
+    let descriptor = part.file.descriptor
+    let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, off_t(part.start)) }
     return count == part.count ? bytes : nil
   }
 

@@ -13,12 +13,14 @@ final class PhotoAlbum: @unchecked Sendable {
   var random: Seeded
   /// The greatest size of a file that the server accepts, in bytes.
   let limit: Int64?
+  /// The greatest body of a request that a proxy lets through, in bytes.
+  let bodyLimit: Int?
   /// The photos whose bytes were compared with the added ones.
   var compared: Set<String> = []
   /// Contents of which a restore has replaced the last copy.
   var replaced: Set<String> = []
-  /// The path of a file of the server that is away for a while.
-  var hidden: String?
+  /// A file of the server that is away for a while.
+  var hidden: (path: String, content: String)?
   /// Whether devices lose power while they add a photo.
   private let losesPower: Bool
 
@@ -26,7 +28,8 @@ final class PhotoAlbum: @unchecked Sendable {
     self.losesPower = losesPower
     self.random = random
     camera = try Machine("camera", in: scheduler, seed: self.random.next())
-    limit = self.random.chance(0.3) ? 1 << 20 : nil
+    limit = self.random.chance(0.35) ? 100_000 : nil
+    bodyLimit = self.random.chance(0.35) ? self.random.pick([70_000, 150_000]) : nil
   }
 
   /// Chooses the preferences of a new vault: some send decrypted files, for a server that processes images, and some fetch
@@ -58,9 +61,9 @@ struct SimulatedPhotographer {
   /// Does something with a photo, or nothing.
   /// - Returns: the number of its transaction; `nil` for nothing.
   mutating func act(after transaction: Int) throws -> Int? {
-    guard random.chance(0.1) else { return nil }
-    if losesPower, random.chance(0.1) {
-      machine.fail(Machine.everyOperation, after: random.number(0..<150), simulated_power_cut)
+    guard random.chance(0.12) else { return nil }
+    if losesPower, random.chance(0.15) {
+      machine.fail(Machine.everyOperation, after: random.number(0..<80), simulated_power_cut)
     }
     photographer.transaction = transaction
     try photographer.act()

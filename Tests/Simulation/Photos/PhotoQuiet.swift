@@ -29,7 +29,8 @@ struct PhotoQuiet {
       if isQuiet { return }
     }
     let left = try devices.flatMap { try $0.unfinished() }
-    throw Violation(9, ["files are not quiet after \(Self.limit) passes"] + log.suffix(devices.count * 3) + left.prefix(6))
+    throw Violation(
+      9, ["files are not quiet after \(Self.limit) passes"] + log.suffix(devices.count * 3) + left.prefix(6))
   }
 
   /// Requests every missing photo, like a user who opens it, and retries failed transfers.

@@ -13,8 +13,10 @@ struct ServerFiles {
   private(set) var orphans: [String] = []
   /// Complete contents whose file is not there.
   private(set) var missing: [String] = []
-  /// The names of the complete files in the folder of the account, such as `ab/NAME`.
-  private(set) var files: [String] = []
+  /// The complete contents with the name of each file in the folder of the account, such as `ab/NAME`.
+  private(set) var files: [(name: String, content: String)] = []
+  /// All contents that rows name.
+  private(set) var known: Set<String> = []
   /// The number of uploads that are not finished.
   private(set) var uploads = 0
   /// The folder of the files.
@@ -40,10 +42,14 @@ struct ServerFiles {
       orphans = listed.subtracting(known).sorted()
       let complete = try places("SELECT file FROM Content")
       missing = complete.subtracting(listed).sorted()
-      files = complete.intersection(listed).sorted()
+      let rows = try connection.fetchRows(
+        "SELECT file, content FROM Content ORDER BY file", as: String.self, String.self)
+      files = rows.map { ("\($0.0.suffix(2))/\($0.0)", $0.1) }.filter { listed.contains($0.0) }
+      known = Set(rows.map(\.1))
       contents = Set(
         try connection.fetch(
-          "SELECT content FROM Content WHERE variant = 'full' AND missingSince IS NULL AND isRefuted = 0", as: String.self))
+          "SELECT content FROM Content WHERE variant = 'full' AND missingSince IS NULL AND isRefuted = 0",
+          as: String.self))
       uploads = try connection.fetchOne("SELECT count(*) FROM Upload WHERE isFinished = 0", as: Int.self) ?? 0
     }
   }

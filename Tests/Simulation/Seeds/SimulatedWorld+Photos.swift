@@ -1,15 +1,22 @@
 import CipherSQL
+import HTTPServer
 import SimulatedDisk
 import TestSupport
 import VaultStore
 
 extension SimulatedWorld {
-  /// Takes a file of the server away for a while, like a volume that is not mounted completely.
+  /// Takes a file of the server away for a while, like a volume that is not mounted completely, and looks for readable text.
   func disturbFiles() throws {
     guard let album else { return }
+    if album.random.chance(0.4) { try checkSecrecy(of: album.random.pick(devices)) }
     if album.hidden != nil {
-      if album.random.chance(0.3) { try bringFileBack() }
-    } else if album.random.chance(0.03) {
+      guard album.random.chance(0.3) else { return }
+      // A server sweeps when it starts.
+      try restartServer(byPowerCut: false)
+      scheduler.run(until: scheduler.now + 2_000_000)
+      try repair()
+      try bringFileBack()
+    } else if album.random.chance(0.04) {
       try hideFile(album)
     }
   }
@@ -18,21 +25,32 @@ extension SimulatedWorld {
     let server = server
     try perform { try await server.stop(byPowerCut: false) }
     let files = try ServerFiles(server.path)
-    if !files.files.isEmpty {
-      let path = "\(files.folder)/\(album.random.pick(files.files))"
+    let file = files.files.isEmpty ? nil : album.random.pick(files.files)
+    if let file {
+      let path = "\(files.folder)/\(file.name)"
       try move(path, to: hiddenPath)
-      album.hidden = path
+      album.hidden = (path, file.content)
       faults += 1
       trace.note("incident", "a file of the server is away")
     }
     try perform { try await server.start() }
+    guard let file else { return }
+    // The server notices the missing file when somebody asks for it.
+    let request = Request(
+      method: "GET", path: "/v1/files/\(file.content)/full", query: [:],
+      headers: ["authorization": "Bearer \(devices[0].token)"], body: [])
+    try perform { _ = await server.respond(to: request) }
   }
 
+  /// - Throws: ``Violation`` if the server has removed the content meanwhile.
   func bringFileBack() throws {
-    guard let album, let path = album.hidden else { return }
+    guard let album, let (path, content) = album.hidden else { return }
     album.hidden = nil
     try move(hiddenPath, to: path)
     trace.note("incident", "a file of the server is back")
+    guard try ServerFiles(server.path).known.contains(content) else {
+      throw Violation(9, "the server has removed the content \(content), whose file was away for a while")
+    }
   }
 
   private var hiddenPath: String { server.machine.root + "/hidden" }
@@ -55,7 +73,9 @@ extension SimulatedWorld {
     var contents = try ServerFiles(server.path).contents
     for device in devices {
       contents.formUnion(
-        try device.read { try $0.fetch("SELECT contentUuid FROM AttachmentContent WHERE full = 'here'", as: String.self) })
+        try device.read { connection in
+          try connection.fetch("SELECT contentUuid FROM AttachmentContent WHERE full = 'here'", as: String.self)
+        })
     }
     return contents
   }

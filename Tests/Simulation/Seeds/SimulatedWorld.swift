@@ -51,7 +51,7 @@ final class SimulatedWorld {
     var photos = Seeded(seed, "photos", 0)
     let hasPhotos = workload.kind("Photo") != nil && photos.chance(0.5) && !scale.without.contains(.photo)
     album = hasPhotos ? try PhotoAlbum(in: scheduler, losesPower: !scale.without.contains(.power), photos) : nil
-    server.fileLimit = album?.limit
+    (server.fileLimit, network.bodyLimit) = (album?.limit, album?.bodyLimit)
     try Self.copy(template.data, server.path)
     let count = random.pick([4, 4, 4, 4, 4, 4, 5, 5, 6])
     for number in 0..<(scale.devices ?? count) {
@@ -189,7 +189,7 @@ final class SimulatedWorld {
   }
 
   /// Restarts the programs that have met a fault of their disk, and heals the disks.
-  private func repair() throws {
+  func repair() throws {
     for device in devices {
       if let violation = device.violation { throw violation }
       let machine = device.machine
@@ -234,7 +234,7 @@ final class SimulatedWorld {
     }
   }
 
-  private func restartServer(byPowerCut: Bool) throws {
+  func restartServer(byPowerCut: Bool) throws {
     let server = server
     try perform { try await server.stop(byPowerCut: byPowerCut) }
     server.machine.heal()
