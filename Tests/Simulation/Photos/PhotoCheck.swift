@@ -139,6 +139,17 @@ struct PhotoCheck {
       limit.map { Int64(SealedFileFormat.sealedSize(ofPlain: row.1)) <= $0 } ?? true
     }
     try Violation.expectNone("\(device.name): a transfer does not succeed", others.map(\.0))
+    let done = try device.read { connection in
+      try connection.fetch(
+        """
+        SELECT transfer.direction || ' ' || transfer.variant || ' ' || contentUuid
+        FROM AttachmentTransfer AS transfer JOIN AttachmentContent AS content USING (contentUuid)
+        WHERE CASE transfer.direction || transfer.variant WHEN 'downloadfull' THEN content.full = 'here'
+          WHEN 'downloadthumbnail' THEN content.thumbnail = 'here' WHEN 'uploadfull' THEN content.serverHasFull
+          ELSE content.serverHasThumbnail END
+        """, as: String.self)
+    }
+    try Violation.expectNone("\(device.name): a transfer waits for nothing", done)
   }
 
   /// The folder of an opened vault contains the files that its rows name and partial downloads, and nothing else.
