@@ -38,8 +38,8 @@ struct ServerFiles {
       func places(_ sql: SQL) throws -> Set<String> {
         Set(try connection.fetch(sql, as: String.self).map { "\($0.suffix(2))/\($0)" })
       }
-      let known = try places("SELECT file FROM Upload UNION SELECT file FROM Content")
-      orphans = listed.subtracting(known).sorted()
+      let named = try places("SELECT file FROM Upload UNION SELECT file FROM Content")
+      orphans = listed.subtracting(named).sorted()
       let complete = try places("SELECT file FROM Content")
       missing = complete.subtracting(listed).sorted()
       let rows = try connection.fetchRows(

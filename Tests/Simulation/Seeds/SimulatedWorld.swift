@@ -49,7 +49,7 @@ final class SimulatedWorld {
     server = SimulatedServer(machine, workload, trace)
     network = SimulatedNetwork(scheduler, trace, server, Seeded(seed, "network", 0))
     var photos = Seeded(seed, "photos", 0)
-    let hasPhotos = workload.kind("Photo") != nil && photos.chance(0.5) && !scale.without.contains(.photo)
+    let hasPhotos = workload.name == "restoration" && photos.chance(0.75) && !scale.without.contains(.photo)
     album = hasPhotos ? try PhotoAlbum(in: scheduler, losesPower: !scale.without.contains(.power), photos) : nil
     (server.fileLimit, network.bodyLimit) = (album?.limit, album?.bodyLimit)
     try Self.copy(template.data, server.path)
