@@ -151,7 +151,9 @@ public struct TusPlan: Equatable, Sendable {
     case (.look, 403), (.look, 404), (.look, 410), (.send, 403), (.send, 404), (.send, 410): return beginAnew()
     case (.send, 409), (.send, 460): return lookAgain()
     case (.send(_, _, let bytes), 413):
-      return chunk.wasTooLarge(bytes: bytes) ? lookAgain() : .stop(.tooLarge)
+      // A smaller part is no repetition. The size reaches its minimum soon.
+      guard chunk.wasTooLarge(bytes: bytes) else { return .stop(.tooLarge) }
+      return address.map { .look(address: $0) } ?? .create
     case (_, 403): return .stop(.credentials)
     case (_, 423): return .stop(.later(seconds: retryAfter ?? 2))
     case (_, 429), (_, 503): return .stop(.later(seconds: retryAfter))
