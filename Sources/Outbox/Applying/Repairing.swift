@@ -47,8 +47,12 @@ extension RemoteChanges {
   /// Removes a record that the server no longer has. A record with unsent changes becomes a conflict.
   package func removeUnknown(_ type: String, _ uuid: String, repaired: inout RepairCounts) throws {
     guard let table = catalog.tables[type], var record = try table.find(uuid, in: connection),
-      record.state.syncVersion > 0, try QueuedOperation.sealed(type, record.key, in: connection).isEmpty
+      record.state.syncVersion > 0
     else { return }
+    // The server refuses an update of a record that it does not have.
+    for operation in try QueuedOperation.sealed(type, record.key, in: connection) {
+      try outbox.apply(.reopened, to: operation)
+    }
     var state = record.state
     if record.isDirty, !state.isDeleted {
       repaired.conflicts += 1
@@ -65,10 +69,9 @@ extension RemoteChanges {
     repaired.removed += 1
     try outbox.removeUnfinished(type, record.key)
     try BaseTable.forget(type, record.key, in: connection)
-    state.isDeleted = true
+    (state.isDeleted, state.syncVersion) = (true, 0)
     try table.update(
-      record.key, from: record.state, to: state, .init(serverId: record.serverId), references: references,
-      in: connection)
+      record.key, from: record.state, to: state, .init(serverId: nil), references: references, in: connection)
     _ = try openConflictsOfOrphans(of: record.key, type, kind: .deletedRemotely)
   }
 }

@@ -259,9 +259,10 @@ struct AcknowledgementHandler: SyncComponent {
       counts.pushed += 1
       try outbox.apply(.acknowledged, to: queued)
       if let record { try accepted(record.state.syncVersion, record.serverId, nil, record) }
-    case 404 where try sent.kind == .update && isRestoration():
-      // The server has forgotten the deletion as well, so the record is new to it.
+    case 404 where sent.kind == .update && sent.patch.isDeleted == false:
+      // The server has forgotten the deletion, so the restored record is new to it.
       try BaseTable.forget(type, queued.entityId, .withoutFamily, in: connection)
+      if let record, record.state.syncVersion > 0 { try forgetVersion(of: record) }
       try returned(.reopened)
     case 429: try returned(.throttled)
     case 500...: try returned(.attemptFailed, problem)
@@ -274,8 +275,13 @@ struct AcknowledgementHandler: SyncComponent {
     }
   }
 
-  private func isRestoration() throws -> Bool {
-    try BaseTable.find(type, queued.entityId, in: connection)?.isOfTombstone == true
+  private func forgetVersion(of record: StoredRecord) throws {
+    var state = record.state
+    state.syncVersion = 0
+    try table.update(
+      record.key, from: record.state, to: state,
+      .init(serverId: nil, isDirty: record.isDirty, syncStatus: record.syncStatus), references: references,
+      in: connection)
   }
 }
 

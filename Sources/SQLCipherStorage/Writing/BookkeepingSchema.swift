@@ -155,5 +155,11 @@ enum BookkeepingSchema {
 
           CREATE INDEX ServerTombstone_age ON ServerTombstone (storedAt);
           """),
+      MigrationFile(
+        version: 8, name: "forgotten_versions",
+        sql: """
+          -- The highest version of a forgotten record. New records begin above it, so that no version is used twice.
+          ALTER TABLE ServerState ADD COLUMN forgottenVersion INTEGER NOT NULL DEFAULT 0;
+          """),
     ])
 }

@@ -80,11 +80,15 @@ extension EmbeddedWriter {
 
   private func purge(_ name: RecordName, _ sequence: Int64) throws {
     guard let table = map.tables[name.entityType]?.entity.table.name else { return }
+    try connection.execute(
+      """
+      UPDATE ServerState SET horizon = max(horizon, \(sequence)), forgottenVersion = max(forgottenVersion, coalesce(
+        (SELECT syncVersion FROM \(identifier: table) WHERE uuid = \(name.entityUuid)), 0))
+      """)
     try WriteMode.purge(on: connection) {
       _ = try connection.execute("DELETE FROM \(identifier: table) WHERE uuid = \(name.entityUuid)")
     }
     try connection.execute("DELETE FROM ServerRecord WHERE sequence = \(sequence)")
-    try connection.execute("UPDATE ServerState SET horizon = max(horizon, \(sequence))")
   }
 
   /// Returns whether another record references a record.

@@ -122,7 +122,7 @@ struct EmbeddedWriter: RecordWriting {
       throw StorageRefusal.invalid(field: "entityType", message: "unknown entity")
     }
     var state = state
-    state.syncVersion = (previous?.version ?? 0) + 1
+    state.syncVersion = try (previous?.version ?? forgottenVersion()) + 1
     let serverId = try previous?.serverId ?? nextServerId(name.entityType)
     // While the record is deleted, values that it has given up stay out of its row. A restored record takes them back, which fails
     // when another record has one.
@@ -140,7 +140,8 @@ struct EmbeddedWriter: RecordWriting {
     state.fields = row.state.fields.overlaid(with: released)
     var record = ServerRecord(
       name: name, serverId: serverId, sequence: try nextSequence(), createdAt: row.createdAt, state: state,
-      fieldVersions: Self.fieldVersions(from: previous, to: state), firstVersion: previous?.firstVersion ?? 1,
+      fieldVersions: Self.fieldVersions(from: previous, to: state),
+      firstVersion: previous?.firstVersion ?? state.syncVersion,
       startVersions: try startVersions(after: previous), deletedWith: state.isDeleted ? previous?.deletedWith : nil,
       serviceFields: serviceFields ?? previous?.serviceFields ?? [])
     record.released = released
@@ -201,6 +202,13 @@ struct EmbeddedWriter: RecordWriting {
     }
     if previous.state.isDeleted != state.isDeleted { versions[RecordState.deletionField] = state.syncVersion }
     return versions
+  }
+
+  /// The highest version of a forgotten record. A device may still have a version of a record that is created again.
+  private func forgottenVersion() throws -> Int64 {
+    try connection.withStatement("SELECT forgottenVersion FROM ServerState") { statement in
+      try statement.step() ? try statement.row.decode(at: 0) : 0
+    }
   }
 
   func nextServerId(_ entityType: String) throws -> Int64 {

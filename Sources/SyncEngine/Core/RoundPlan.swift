@@ -35,7 +35,7 @@ public struct RoundPlan: Equatable, Sendable {
   private var batches = 0
   private var waits = 0
   private var isAgain = false
-  private var hasCompared = false
+  private var hasReplacedCursor = false
   private var pullsAgain = false
   private var epochs = 0
   private var isNewDevice = false
@@ -57,9 +57,7 @@ public struct RoundPlan: Equatable, Sendable {
     case .identified(let mustReconcile):
       let compares = compares && (request.isFull || mustReconcile)
       step = !request.pulls ? nextBatch : compares ? .reconcile : .pull(limit: pageLimit)
-    case .reconciled:
-      hasCompared = true
-      step = .pull(limit: pageLimit)
+    case .reconciled: step = .pull(limit: pageLimit)
     case .heldDeletions: step = .finish(.paused)
     case .pulled(let hasMore): step = hasMore ? .pull(limit: pageLimit) : .fetchParents
     case .fetchedParents: step = request.pushes && !isAgain ? nextBatch : .finish(.done)
@@ -97,8 +95,10 @@ public struct RoundPlan: Equatable, Sendable {
     case (.deviceCopied, .push) where !isNewDevice:
       isNewDevice = true
       step = .reconcile
-    // A place that the comparison has just given is one that the server has to know.
-    case (.cursorUnknown, .pull) where !hasCompared: step = .reconcile
+    // A regular comparison keeps the cursor. The one that follows takes the server's, which the server has to know.
+    case (.cursorUnknown, .pull) where !hasReplacedCursor:
+      hasReplacedCursor = true
+      step = .reconcile
     case (.later(let seconds), _):
       let seconds = max(seconds ?? 5, 1)
       waits += 1

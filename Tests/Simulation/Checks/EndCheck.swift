@@ -13,6 +13,10 @@ struct Circumstances {
   var lostTombstones: Set<String> = []
   /// Whether vaults are copied, and vaults and servers are restored.
   var hasIncidents = false
+  /// What the server had stored and forgotten, by true time; empty if nobody looked.
+  var retention: [RetentionMark] = []
+  /// Whether the clock of the server was ever set forward.
+  var setsServerForward = false
 }
 
 /// The checks of all devices and the server when faults have stopped and nothing is left to sync.
@@ -42,6 +46,7 @@ struct EndCheck {
           }
         }
         try history.check()
+        try RetentionCheck(circumstances).check(server)
         try checkJournals(history)
         for kept in kept {
           try kept.check(
@@ -77,7 +82,7 @@ struct EndCheck {
       }
     }
     return HistoryCheck(
-      history: try store.history(in: server), connection: server, operations: circumstances.operations,
+      history: try store.history(in: server), connection: server, store: store, operations: circumstances.operations,
       handled: handled, resent: resent)
   }
 

@@ -6,6 +6,7 @@ import SyncModel
 struct HistoryCheck {
   let history: [ServerStore.Version]
   let connection: Connection
+  let store: ServerStore
   /// The sent operations.
   let operations: [String: PushOperation]
   /// Records that a person of some device deleted, brought back or gave up.
@@ -24,7 +25,16 @@ struct HistoryCheck {
   private func checkMarkers() throws {
     var current: [String: String?] = [:]
     var seen: [String: Set<String>] = [:]
+    var forgotten: Set<String> = []
     for version in history where !resent.contains(version.uuid) {
+      // A device that was away sends its own version of a record whose deletion the server has forgotten as a create.
+      let isNew = forgotten.remove(version.uuid) != nil
+      if version.isForgotten, version.isDeleted { forgotten.insert(version.uuid) }
+      if isNew {
+        current[version.uuid] = version.marker
+        if let marker = version.marker { seen[version.uuid, default: []].insert(marker) }
+        continue
+      }
       if let before = current[version.uuid], before == version.marker { continue }
       current[version.uuid] = version.marker
       guard let marker = version.marker else { continue }
@@ -42,9 +52,13 @@ struct HistoryCheck {
   private func checkVersions() throws {
     var last: [String: ServerStore.Version] = [:]
     var stored: [String: [String]] = [:]
+    let forgets = history.contains(where: \.isForgotten)
     for version in history {
       let before = last[version.uuid]
-      guard version.version == (before?.version ?? 0) + 1 else {
+      // A new record begins above all versions of forgotten records, which may be those of other records.
+      let isNew = before.map { $0.isForgotten && $0.isDeleted } ?? true
+      let least = (before?.version ?? 0) + 1
+      guard version.version == least || isNew && version.version > least && forgets else {
         throw Violation(
           3, ["\(version.entity) \(version.uuid): versions do not follow each other"] + lines(of: version.uuid))
       }
@@ -56,7 +70,11 @@ struct HistoryCheck {
       }
     }
     var acknowledged: [String: Int] = [:]
-    for text in try connection.fetch("SELECT answer FROM ServerAnswer", as: String.self) {
+    let responses = try store.responses(in: connection)
+    let known = Set(responses.filter { !$0.isForgotten }.map(\.key))
+    for (key, text, isForgotten) in responses {
+      // An operation may be executed twice only if the server has forgotten the first response.
+      if isForgotten, known.contains(key), !resent.contains(operations[key]?.entityUuid ?? "") { continue }
       let response = try SyncValue(parsing: text)
       guard case .object(let object) = response, case .integer(let version)? = object["version"],
         case .integer(let id)? = object["serverId"]

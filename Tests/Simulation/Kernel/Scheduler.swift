@@ -92,7 +92,7 @@ final class Scheduler: SingleThreadExecutor, @unchecked Sendable {
         afterJob?()
       } else if let timer = timers.first, timer.time <= limit {
         pop()
-        now = timer.time
+        now = max(now, timer.time)
         timer.fire()
       } else {
         now = max(now, limit)
@@ -100,6 +100,9 @@ final class Scheduler: SingleThreadExecutor, @unchecked Sendable {
       }
     }
   }
+
+  /// Lets time pass as while all computers are suspended. Timers that become due fire afterwards, in their order.
+  func skip(_ microseconds: Int64) { now += microseconds }
 
   /// Runs a body to its end. Returns `nil` if nothing is left that could continue it within a time in microseconds.
   func finish<Value: Sendable>(

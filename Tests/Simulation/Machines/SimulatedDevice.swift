@@ -15,7 +15,9 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   let machine: Machine
   let workload: Workload
   let journal = MemoryJournal()
-  let token: String
+  private(set) var token: String
+  /// The user of the token at the server.
+  var user: String
   private let network: SimulatedNetwork
   private let trace: Trace
   private var opened: Vault?
@@ -44,6 +46,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   ) {
     (name, self.machine, self.workload, self.token) = (machine.name, machine, workload, token)
     (self.mostWrites, self.album) = (mostWrites, album)
+    user = machine.name
     (self.network, self.trace, self.random) = (network, trace, random)
   }
 
@@ -74,7 +77,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     let transport = HTTPTransport(
       address: try ServerAddress(Self.url), limits: limits, clock: machine.environment.clock,
       backend: network.backend(of: name)
-    ) { [token] in token }
+    ) { [weak self] in self?.token }
     let remote = FieldVaultRemote(transport: transport)
     let worker = SyncWorker(
       vault: vault, remote: remote, monitor: monitor, watchWrites: watch.start)
@@ -86,6 +89,13 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   }
 
   static let url = "http://127.0.0.1:1"
+
+  /// Stores another token.
+  func login(token: String) throws {
+    self.token = token
+    try vault.setRemote(url: Self.url, token: token)
+    watch.report()
+  }
 
   /// Ends the program: orderly, or by a power cut.
   func stop(byPowerCut: Bool) async throws {

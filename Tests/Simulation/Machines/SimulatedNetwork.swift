@@ -50,6 +50,10 @@ final class SimulatedNetwork: @unchecked Sendable {
   var bodyLimit: Int?
   /// The number of requests that were not delivered as they should be.
   private(set) var faults = 0
+  /// Tokens that the server has to refuse.
+  var revoked: Set<String> = []
+  /// A violation that a response has shown.
+  private(set) var violation: Violation?
   /// The operations that devices have sent, by idempotency key.
   private(set) var operations: [String: PushOperation] = [:]
 
@@ -143,8 +147,11 @@ final class SimulatedNetwork: @unchecked Sendable {
     _ request: Request, cutAt cut: Int? = nil, from device: String, _ finish: @escaping @Sendable (Response?) -> Void
   ) {
     note(request)
+    let isRevoked =
+      request.headers["authorization"].map { revoked.contains(String($0.dropFirst("Bearer ".count))) } ?? false
     scheduler.start { [self] in
       let response = await server.respond(to: request, cutAt: cut)
+      if isRevoked { look(at: response, toRevokedTokenOf: device, request) }
       trace.note(
         "response", "\(device) \(request.path) \(response.map { "\($0.status), \($0.body.count) bytes" } ?? "none")")
       tally(request, response)
@@ -172,6 +179,12 @@ final class SimulatedNetwork: @unchecked Sendable {
         }
       trace.tally("result: \(kind)")
     }
+  }
+
+  private func look(at response: Response?, toRevokedTokenOf device: String, _ request: Request) {
+    trace.tally("request with a revoked token")
+    guard let response, ![401, 503, 507].contains(response.status) else { return }
+    violation = Violation(1, "the server accepts a revoked token of \(device) for \(request.path): \(response.status)")
   }
 
   /// The part of a message that a replay prints.

@@ -27,6 +27,7 @@ struct SeedOptions: Sendable {
   static let usage = """
     usage: scripts/simulate --seeds N [--first SEED] [--until-violation] [--results FILE]
            scripts/simulate SEED [--quiet] [--minimise] [--watch UUID] [--devices N] [--writes N] [--without FAULT,...]
+             [--with CHANGE,...]
            scripts/simulate --schema NUMBER
            scripts/simulate --processes [OPTIONS]
     """
@@ -65,6 +66,14 @@ struct SeedOptions: Sendable {
           }
           scale.without.insert(fault)
         }
+      case "--with":
+        for name in try word(next, "names of changes").split(separator: ",") {
+          guard let change = Change(rawValue: String(name)) else {
+            let all = Change.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Unexpected("--with needs names among \(all), not '\(name)'")
+          }
+          scale.with.insert(change)
+        }
       case "--worker": worker = (try number(next, 0...1000), try number(next, 1...1000))
       default:
         guard seed == nil, let number = UInt64(next) else {
@@ -100,6 +109,8 @@ struct WorldScale: Equatable, Sendable {
     case incident
     /// Users who take photos, and what happens to their files.
     case photo
+    /// One of the changes of `Change`.
+    case retention, revocation
   }
 
   /// The number of devices at the beginning; `nil` for 4 to 6, as the seed decides.
@@ -107,12 +118,15 @@ struct WorldScale: Equatable, Sendable {
   /// How often each person writes a record.
   var writes = 60
   var without: Set<Fault> = []
+  /// Changes that the world has in any case.
+  var with: Set<Change> = []
 
   /// The options that give this scale.
   var options: String {
     var text = devices.map { " --devices \($0)" } ?? ""
     if writes != WorldScale().writes { text += " --writes \(writes)" }
     if !without.isEmpty { text += " --without " + without.map(\.rawValue).sorted().joined(separator: ",") }
+    if !with.isEmpty { text += " --with " + with.map(\.rawValue).sorted().joined(separator: ",") }
     return text
   }
 }

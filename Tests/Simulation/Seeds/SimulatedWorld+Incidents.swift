@@ -81,6 +81,7 @@ extension SimulatedWorld {
     let source = random.pick(devices)
     try stop(source, byPowerCut: false)
     let device = try addDevice(token: source.token)
+    device.user = source.user
     guard simulated_disk_copy(source.path, device.path) == 0 else { throw SimulatorDefect("a vault cannot be copied") }
     trace.note("incident", "\(device.name) gets a copy of the vault of \(source.name)")
     try open(source, lives: false)
@@ -109,6 +110,7 @@ extension SimulatedWorld {
     incidents.kept.append(try KeptValues(devices, old))
     incidents.circumstances.lostHistories.append(old)
     incidents.circumstances.lostTombstones.formUnion(tombstones)
+    try checkRetention()
     try Files.removeTree(server.path)
     try perform {
       _ = try await ServerFolder.restore(
@@ -117,7 +119,11 @@ extension SimulatedWorld {
     let known = Set(try server.history().versions.map { "\($0.uuid) \($0.version)" })
     incidents.circumstances.resent.formUnion(old.filter { !known.contains("\($0.uuid) \($0.version)") }.map(\.uuid))
     trace.note("incident", "the server is restored")
+    try resetRetention()
     try perform { try await server.start() }
+    // The restored directory has the tokens of its backup.
+    network.revoked = []
+    try renewTokens()
   }
 
   private func startEpoch() throws {

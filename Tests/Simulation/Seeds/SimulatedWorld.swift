@@ -35,6 +35,7 @@ final class SimulatedWorld {
   var incidents = Incidents()
   /// The photos that users take; `nil` in worlds without photos.
   let album: PhotoAlbum?
+  var changes: PlannedChanges
   private let scale: WorldScale
 
   init(seed: UInt64, scale: WorldScale = WorldScale(), templates: Templates, prints: Bool) throws {
@@ -43,6 +44,9 @@ final class SimulatedWorld {
     scheduler = Scheduler(Seeded(seed, "order", 0))
     let scheduler = scheduler
     trace = Trace(prints: prints) { scheduler.now }
+    changes = PlannedChanges(
+      Seeded(seed, "changes", 0), with: scale.with,
+      without: Set(scale.without.compactMap { Change(rawValue: $0.rawValue) }))
     workload = Workload.draw(&random)
     template = try templates.template(workload)
     let machine = try Machine("server", in: scheduler, seed: Seeded(seed, "server", 0).first)
@@ -62,6 +66,7 @@ final class SimulatedWorld {
       }
       try Self.copy(template.vault, device.path)
     }
+    incidents.circumstances.retention = [.start]
     trace.note("world", "\(workload.name), \(devices.count) devices\(hasPhotos ? ", photos" : "")")
   }
 
@@ -140,7 +145,13 @@ final class SimulatedWorld {
         faults += 1
         try notingReplacedFiles { try happen() }
       }
+      try change()
     }
+  }
+
+  /// The share of the writes that people have done.
+  var shareOfWork: Double {
+    Double(devices.reduce(0) { $0 + $1.writes }) / Double(max(devices.count * scale.writes, 1))
   }
 
   /// Begins one fault, or none.
@@ -183,13 +194,16 @@ final class SimulatedWorld {
       machine.stoppedAt = machine.stoppedAt == nil ? machine.wall : nil
       trace.note("clock", "\(machine.name) \(machine.stoppedAt == nil ? "runs" : "stops")")
     } else {
-      machine.clockError += Int64(random.number(-2_000_000..<2_000_000)) * random.pick([1, 60, 3_600])
+      let change = Int64(random.number(-2_000_000..<2_000_000)) * random.pick([1, 60, 3_600])
+      machine.clockError += change
+      if machine.name == server.machine.name, change > 0 { incidents.circumstances.setsServerForward = true }
       trace.note("clock", "\(machine.name) jumps")
     }
   }
 
   /// Restarts the programs that have met a fault of their disk, and heals the disks.
   func repair() throws {
+    if let violation = network.violation { throw violation }
     for device in devices {
       if let violation = device.violation { throw violation }
       let machine = device.machine
@@ -256,6 +270,7 @@ final class SimulatedWorld {
     try repair()
     try bringFileBack()
     for machine in devices.map(\.machine) + [server.machine] { machine.stoppedAt = nil }
+    try renewTokens()
     for device in devices {
       // Only the opening of a vault removes everything that faults have left in its folder.
       if album != nil || random.chance(0.25) {
@@ -289,6 +304,7 @@ final class SimulatedWorld {
     }
     guard let digests else { throw Violation(5, "the devices do not become quiet in two days") }
     try perform { try await server.stop(byPowerCut: false) }
+    try markRetention()
     for device in devices { try tallyConflicts(of: device) }
     try self.endCheck.check(digests, incidents.kept) { try self.checkPhotos($0) }
     try checkSweep()

@@ -18,6 +18,8 @@ struct ServerStore {
     let isDeleted: Bool
     let marker: String?
     let serverId: Int64
+    /// Whether the server has forgotten the record, whose deletion was its last version.
+    let isForgotten: Bool
   }
 
   func open() throws -> Database {
@@ -35,9 +37,13 @@ struct ServerStore {
       try connection.execute(
         """
         CREATE TABLE SimulationHistory (
-          number INTEGER PRIMARY KEY, entityType TEXT NOT NULL, entityUuid TEXT NOT NULL, version INTEGER NOT NULL,
-          isDeleted INTEGER NOT NULL, marker TEXT, serverId INTEGER NOT NULL, UNIQUE (entityUuid, version)) STRICT
+          history INTEGER PRIMARY KEY, entityType TEXT NOT NULL, entityUuid TEXT NOT NULL, version INTEGER NOT NULL,
+          isDeleted INTEGER NOT NULL, marker TEXT, serverId INTEGER NOT NULL, isForgotten INTEGER NOT NULL DEFAULT 0) STRICT
         """)
+      try connection.execute(
+        "CREATE UNIQUE INDEX SimulationHistory_version ON SimulationHistory (entityUuid, version) WHERE isForgotten = 0"
+      )
+      try keepForgotten(connection)
       // Deletions of records that the server did not have.
       try connection.execute("CREATE TABLE SimulationTombstone (entityUuid TEXT PRIMARY KEY) STRICT")
       try connection.execute(
@@ -58,7 +64,8 @@ struct ServerStore {
                     SELECT NEW.entityType, NEW.entityUuid, record.syncVersion, NEW.isDeleted, record.\(marker), NEW.serverId
                     FROM \(table) AS record WHERE record.uuid = NEW.entityUuid
                       AND NOT EXISTS (SELECT 1 FROM SimulationHistory AS other
-                        WHERE other.entityUuid = NEW.entityUuid AND other.version = record.syncVersion);
+                        WHERE other.entityUuid = NEW.entityUuid AND other.version = record.syncVersion
+                          AND other.isForgotten = 0);
                 END
                 """))
         }
@@ -70,11 +77,55 @@ struct ServerStore {
               WHEN NEW.\(marker) IS NOT OLD.\(marker)
               BEGIN
                 UPDATE SimulationHistory SET marker = NEW.\(marker)
-                  WHERE entityUuid = NEW.uuid AND version = NEW.syncVersion;
+                  WHERE entityUuid = NEW.uuid AND version = NEW.syncVersion AND isForgotten = 0;
               END
               """))
       }
     }
+  }
+
+  /// Writes down the deletions and responses that the server forgets.
+  private func keepForgotten(_ connection: WriteConnection) throws {
+    try connection.execute(
+      "CREATE TABLE SimulationForgotten (number INTEGER PRIMARY KEY, history INTEGER NOT NULL) STRICT")
+    try connection.execute(
+      """
+      CREATE TRIGGER simulation_forgotten AFTER DELETE ON ServerRecord
+      BEGIN
+        INSERT INTO SimulationForgotten (history)
+          SELECT max(history) FROM SimulationHistory WHERE entityUuid = OLD.entityUuid HAVING count(*) > 0;
+        UPDATE SimulationHistory SET isForgotten = 1 WHERE entityUuid = OLD.entityUuid;
+      END
+      """)
+    try connection.execute(
+      """
+      CREATE TABLE SimulationAnswer (
+        number INTEGER PRIMARY KEY, idempotencyKey TEXT NOT NULL, answer TEXT NOT NULL) STRICT
+      """)
+    try connection.execute(
+      """
+      CREATE TRIGGER simulation_answer AFTER DELETE ON ServerAnswer
+      BEGIN INSERT INTO SimulationAnswer (idempotencyKey, answer) VALUES (OLD.idempotencyKey, OLD.answer); END
+      """)
+  }
+
+  /// The responses that the server has, and those that it has forgotten, by idempotency key.
+  func responses(in connection: Connection) throws -> [(key: String, response: String, isForgotten: Bool)] {
+    try connection.fetchRows(
+      """
+      SELECT idempotencyKey, answer, 0 FROM ServerAnswer UNION ALL SELECT idempotencyKey, answer, 1 FROM SimulationAnswer
+      """, as: String.self, String.self, Bool.self
+    ).map { (key: $0.0, response: $0.1, isForgotten: $0.2) }
+  }
+
+  func mark(at time: Int64, in connection: Connection) throws -> RetentionMark {
+    func last(_ column: String, _ table: String) throws -> Int64 {
+      try connection.fetchOne("SELECT max(\(identifier: column)) FROM \(identifier: table)", as: Int64?.self)
+        .flatMap { $0 } ?? 0
+    }
+    return RetentionMark(
+      time: time, versions: try last("history", "SimulationHistory"),
+      deletions: try last("number", "SimulationForgotten"), answers: try last("number", "SimulationAnswer"))
   }
 
   /// The records whose deletion came when the server did not have them.
@@ -86,13 +137,15 @@ struct ServerStore {
     var versions: [Version] = []
     try connection.forEach(
       """
-      SELECT entityType, entityUuid, version, isDeleted, marker, serverId FROM SimulationHistory ORDER BY number
+      SELECT entityType, entityUuid, version, isDeleted, marker, serverId, isForgotten FROM SimulationHistory
+      ORDER BY history
       """
     ) { row in
       versions.append(
         Version(
           entity: try row.decode(at: 0), uuid: try row.decode(at: 1), version: try row.decode(at: 2),
-          isDeleted: try row.decode(at: 3), marker: try row.decode(at: 4), serverId: try row.decode(at: 5)))
+          isDeleted: try row.decode(at: 3), marker: try row.decode(at: 4), serverId: try row.decode(at: 5),
+          isForgotten: try row.decode(at: 6)))
     }
     return versions
   }

@@ -69,11 +69,21 @@ import HTTPClient
   }
 
   /// Otherwise a server that does not know its own cursor would cause endless comparisons.
-  @Test("An unknown cursor after a comparison ends the round")
+  @Test("An unknown cursor after a comparison that replaced it ends the round")
   func aPlaceThatIsNotKnownBehindAComparisonEndsTheRound() {
     let unknown = StepResult.failed(.cursorUnknown, operations: 0)
     #expect(steps([known, unknown, .reconciled, unknown]).last == .finish(.failed))
-    #expect(steps([.identified(mustReconcile: true), .reconciled, unknown]).last == .finish(.failed))
+    #expect(
+      steps([.identified(mustReconcile: true), .reconciled, unknown, .reconciled, unknown]).last == .finish(.failed))
+  }
+
+  @Test("An unknown cursor after a regular comparison, which keeps the cursor, causes another comparison")
+  func unknownCursorAfterRegularComparison() {
+    let unknown = StepResult.failed(.cursorUnknown, operations: 0)
+    #expect(
+      steps([.identified(mustReconcile: true), .reconciled, unknown, .reconciled]).suffix(2) == [
+        .reconcile, .pull(limit: 500),
+      ])
   }
 
   @Test("A push that is too large is halved, and a pull is quartered") func aRequestThatIsTooLargeIsHalved() {

@@ -1,0 +1,64 @@
+import SyncModel
+import TestSupport
+
+/// A change that a world goes through once, beside faults and incidents.
+enum Change: String, CaseIterable, Sendable {
+  /// More time passes than the server keeps deletions.
+  case retention
+  /// The tokens of a user are revoked, and the user gets new ones later.
+  case revocation
+
+  /// How many worlds have the change.
+  var probability: Double {
+    switch self {
+    case .retention: 0.08
+    case .revocation: 0.12
+    }
+  }
+}
+
+/// The changes of one world, with a generator of their own.
+struct PlannedChanges {
+  var random: Seeded
+  /// The changes to come, and the share of its work after which each happens, ordered.
+  private var next: [(change: Change, share: Double)]
+  /// The times at which users get new tokens.
+  var renewals: [(user: String, time: Int64)] = []
+  /// Whether the server may have forgotten a token that a device uses.
+  var mayLackTokens = false
+
+  init(_ random: Seeded, with: Set<Change>, without: Set<Change>) {
+    self.random = random
+    var drawn: [(change: Change, share: Double)] = []
+    // Each change draws the same numbers when another is left out.
+    for change in Change.allCases {
+      var own = Seeded(self.random.next())
+      let happens = own.chance(change.probability)
+      if happens && !without.contains(change) || with.contains(change) {
+        drawn.append((change, Double.random(in: 0.15..<0.85, using: &own)))
+      }
+    }
+    next = drawn.sorted { ($0.share, $0.change.rawValue) < ($1.share, $1.change.rawValue) }
+  }
+
+  /// Returns the next change if a world has done enough of its work.
+  mutating func due(at share: Double) -> Change? {
+    guard let first = next.first, first.share <= share else { return nil }
+    return next.removeFirst().change
+  }
+}
+
+extension SimulatedWorld {
+  /// Performs the changes that are due.
+  func change() throws {
+    try renewDueTokens()
+    while let change = changes.due(at: shareOfWork) {
+      faults += 1
+      trace.note("change", change.rawValue)
+      switch change {
+      case .retention: try passRetention()
+      case .revocation: try revoke()
+      }
+    }
+  }
+}
