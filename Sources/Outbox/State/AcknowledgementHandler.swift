@@ -158,7 +158,11 @@ struct AcknowledgementHandler: SyncComponent {
     var theirs = remote.state
     for value in lost where value.side == .remote { value.restore(in: &theirs) }
     try conflicts.noteOverwritten(lost, base: base, local: asSent, remote: theirs, record, table, resolution: nil)
-    if record.state.syncVersion >= remote.state.syncVersion { return try keepBase(of: record) }
+    // A version that is not above that of the base is no effect: the server kept all of its values.
+    let isPulled =
+      record.state.syncVersion > remote.state.syncVersion
+      || record.state.syncVersion == remote.state.syncVersion && remote.state.syncVersion > sent.baseVersion
+    if isPulled { return try keepBase(of: record) }
     // Edits since the operation was sealed are rebased on the merged version.
     var rebasing = RemoteChanges.Rebasing.clean
     let isStored = try changes.storing(remote, table) {

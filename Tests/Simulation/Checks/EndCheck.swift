@@ -25,6 +25,7 @@ struct EndCheck {
   let workload: Workload
   let store: ServerStore
   let circumstances: Circumstances
+  var service: SimulatedService?
 
   /// - Parameters:
   ///   - digests: the digests of the server.
@@ -47,6 +48,7 @@ struct EndCheck {
         }
         try history.check()
         try RetentionCheck(circumstances).check(server)
+        if let service { try ServiceCheck(service: service, server: server, decided: decided(), resent: history.resent).check() }
         try checkJournals(history)
         for kept in kept {
           try kept.check(
@@ -84,6 +86,12 @@ struct EndCheck {
     return HistoryCheck(
       history: try store.history(in: server), connection: server, store: store, operations: circumstances.operations,
       handled: handled, resent: resent)
+  }
+
+  private func decided() throws -> Set<String> {
+    var uuids: Set<String> = []
+    for device in devices { uuids.formUnion(try device.entries().entries.filter { $0.kind == .decide }.map(\.uuid)) }
+    return uuids
   }
 
   private func checkJournals(_ history: HistoryCheck) throws {

@@ -32,7 +32,7 @@ struct Workload: Sendable {
   static let simulated = [
     Workload("restoration", kinds: Kind.restorationKinds, hasIncidents: true),
     Workload("references", kinds: Kind.referenceKinds), Workload("places", kinds: Kind.placeKinds),
-    Workload("values", kinds: Kind.valueKinds),
+    Workload("values", kinds: Kind.valueKinds), Workload("scans", kinds: Kind.scanKinds),
   ]
 
   private init(_ name: String, kinds: [Kind], hasIncidents: Bool) {

@@ -12,6 +12,8 @@ struct Template {
   let vault, data: String
   /// The tokens of the users.
   let tokens: [String]
+  /// The token of the program that fills fields beside the server.
+  let serviceToken: String
 }
 
 /// The templates of a process. Each is made once.
@@ -44,6 +46,7 @@ final class Templates {
     folder.environment = builder.environment
     let directory = try ServerDirectory(in: folder)
     let tokens = try (1...Self.mostUsers).map { try directory.addUser("d\($0)", account: "one").token }
+    let serviceToken = try directory.addUser("service", account: "one", role: .service).token
     directory.close()
     let server = SimulatedServer(builder, workload, trace)
     _ = try scheduler.finish(within: 60_000_000) {
@@ -57,7 +60,7 @@ final class Templates {
     else { throw SimulatorDefect("the template of \(workload.name) cannot be stored") }
     try builder.remove()
     scheduler.clear()
-    return Template(vault: place + "/vault", data: place + "/data", tokens: tokens)
+    return Template(vault: place + "/vault", data: place + "/data", tokens: tokens, serviceToken: serviceToken)
   }
 
   private func mkfolder(_ path: String) -> Bool {

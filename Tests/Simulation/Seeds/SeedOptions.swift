@@ -111,6 +111,8 @@ struct WorldScale: Equatable, Sendable {
     case photo
     /// One of the changes of `Change`.
     case retention, revocation
+    /// The program that fills fields beside the server.
+    case service
   }
 
   /// The number of devices at the beginning; `nil` for 4 to 6, as the seed decides.

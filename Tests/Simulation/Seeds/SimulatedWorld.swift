@@ -36,6 +36,8 @@ final class SimulatedWorld {
   /// The photos that users take; `nil` in worlds without photos.
   let album: PhotoAlbum?
   var changes: PlannedChanges
+  /// The program that fills fields beside the server; `nil` in worlds without one.
+  private(set) var service: SimulatedService?
   private let scale: WorldScale
 
   init(seed: UInt64, scale: WorldScale = WorldScale(), templates: Templates, prints: Bool) throws {
@@ -67,6 +69,10 @@ final class SimulatedWorld {
       try Self.copy(template.vault, device.path)
     }
     incidents.circumstances.retention = [.start]
+    if workload.kind(SimulatedService.entity) != nil, changes.random.chance(0.7), has(.service) {
+      service = try SimulatedService(
+        server.machine, token: template.serviceToken, network, trace, Seeded(seed, "service", 0))
+    }
     trace.note("world", "\(workload.name), \(devices.count) devices\(hasPhotos ? ", photos" : "")")
   }
 
@@ -130,6 +136,7 @@ final class SimulatedWorld {
     let server = server
     try perform { try await server.start() }
     for device in devices { try device.start(lives: true) }
+    service?.start()
     network.delay = random.pick([5_000, 80_000, 1_500_000])
     // Copies of vaults, which come later, do not make a world longer.
     let first = devices.count
@@ -203,7 +210,7 @@ final class SimulatedWorld {
 
   /// Restarts the programs that have met a fault of their disk, and heals the disks.
   func repair() throws {
-    if let violation = network.violation { throw violation }
+    if let violation = network.violation ?? service?.violation { throw violation }
     for device in devices {
       if let violation = device.violation { throw violation }
       let machine = device.machine
@@ -267,6 +274,7 @@ final class SimulatedWorld {
     network.delay = 2_000
     let (server, devices, workload) = (server, devices, workload)
     let resolves = random.chance(0.5)
+    try stopService()
     try repair()
     try bringFileBack()
     for machine in devices.map(\.machine) + [server.machine] { machine.stoppedAt = nil }
@@ -323,11 +331,18 @@ final class SimulatedWorld {
   private var endCheck: EndCheck {
     var circumstances = incidents.circumstances
     circumstances.operations = network.operations
-    return EndCheck(devices: devices, workload: workload, store: server.store, circumstances: circumstances)
+    return EndCheck(
+      devices: devices, workload: workload, store: server.store, circumstances: circumstances, service: service)
+  }
+
+  private func stopService() throws {
+    guard let service else { return }
+    try perform { await service.stop() }
   }
 
   private func end() throws {
     let server = server
+    try stopService()
     for device in devices { try perform { try await device.stop(byPowerCut: false) } }
     try perform { try await server.stop(byPowerCut: false) }
     scheduler.clear()
