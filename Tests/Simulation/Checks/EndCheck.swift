@@ -48,7 +48,9 @@ struct EndCheck {
         }
         try history.check()
         try RetentionCheck(circumstances).check(server)
-        if let service { try ServiceCheck(service: service, server: server, decided: decided(), resent: history.resent).check() }
+        if let service {
+          try ServiceCheck(service: service, server: server, decided: decided(), resent: history.resent).check()
+        }
         try checkJournals(history)
         for kept in kept {
           try kept.check(

@@ -1,4 +1,5 @@
 import CipherSQL
+import GeneratedSchemas
 
 extension Kind {
   private static let words: [SQLArgument] = ["a", "b", "c"].map { .text($0) }
@@ -6,11 +7,12 @@ extension Kind {
   /// Records whose fields ``SimulatedService`` fills.
   static let scanKinds: [Kind] = [
     Kind(
-      entity: "Binder", key: "binderId", marker: "title", others: [("note", words)], references: [], weight: 4,
+      entity: "Binder", table: "OfflineBinder", key: "binderId", marker: "title", others: [("note", words)],
+      references: [], weight: 4,
       required: []),
     Kind(
-      entity: "Scan", key: "scanId", marker: "title",
+      entity: "Scan", table: "OfflineScan", key: "scanId", marker: "title",
       others: [("words", words), ("shop", words), ("category", words), ("shop", words)],
-      references: [Reference(column: "binderId", entity: "Binder", isOptional: true)], weight: 16, required: []),
+      references: [Reference(["binderId"], "Binder", isOptional: true)], weight: 16, required: []),
   ]
 }

@@ -110,7 +110,8 @@ final class SimulatedService: @unchecked Sendable {
     let name = "service-\(values)"
     return PushOperation(
       operationId: name, idempotencyKey: name, kind: .update, entityType: Self.entity, entityUuid: record.entityUuid,
-      baseVersion: random.chance(0.2) ? max(1, record.state.syncVersion - 1) : record.state.syncVersion, baseEpoch: epoch,
+      baseVersion: random.chance(0.2) ? max(1, record.state.syncVersion - 1) : record.state.syncVersion,
+      baseEpoch: epoch,
       schemaVersion: 1,
       patch: RecordPatch(
         fields: fields, userEditedFields: random.chance(0.3) ? Set(Self.serverFields) : [], updatedAt: machine.wall),

@@ -53,4 +53,16 @@ import Testing
     }
     try await home.expectAgreement()
   }
+
+  @Test("A device's edit of a field that a service has written is sent once, and the service's value stays")
+  func editOfServiceFieldAlone() async throws {
+    let uuid = try await home.shareReceipt(ikea)
+    _ = try await home.extract(uuid, ["extractedTotal": "service"])
+    try await home.phone.sync()
+    try await home.phone.run("UPDATE OfflineReceipt SET extractedTotal = 'phone'")
+    let report = try await home.phone.sync()
+    #expect(report.outcome == .done && report.merged == 1)
+    #expect(try await home.phone.receipt("extractedTotal") == "service")
+    try await home.expectAgreement()
+  }
 }
