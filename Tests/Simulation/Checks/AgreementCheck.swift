@@ -135,8 +135,32 @@ struct AgreementCheck {
       for holder in holders where holder.isDeleted {
         found[uuid]? += try referring(to: holder.uuid, table, device.vault.syncCatalog, connection)
       }
+      found[uuid]? += try parents(of: fields, table, device.vault.syncCatalog, connection)
     }
     return found
+  }
+
+  /// The records that the foreign keys of several columns of a version reference at the server.
+  private func parents(
+    of fields: SyncObject, _ table: RecordTable, _ catalog: SyncCatalog, _ connection: Connection
+  ) throws -> [(uuid: String, awaitsUser: Bool)] {
+    try table.entity.table.foreignKeys.filter { $0.columns.count > 1 }.flatMap { key in
+      var found: [(uuid: String, awaitsUser: Bool)] = []
+      guard let type = catalog.entities.entity(ofTable: key.table)?.type, let parent = catalog.tables[type] else {
+        return found
+      }
+      var conditions: [SQL] = ["1"]
+      for pair in key.columns {
+        guard let place = table.places[pair.from], table.columns[place].reference == nil, let value = fields[pair.from]
+        else { return found }
+        conditions.append("AND \(identifier: pair.to) = \(try table.columns[place].argument(value))")
+      }
+      let condition = conditions.dropFirst().reduce(conditions[0]) { "\($0) \($1)" }
+      for uuid in try server.fetch("SELECT uuid FROM \(identifier: key.table) WHERE \(condition)", as: String.self) {
+        found.append((uuid, try awaitsUser(parent, uuid, connection)))
+      }
+      return found
+    }
   }
 
   /// The other records that reference a record.
