@@ -377,7 +377,9 @@ extension RemoteChanges {
     var assignments: [SQL] = []
     var names: [String] = []
     for key in try table.uniqueKeys(in: connection) {
-      guard let (column, value) = key.having(remote.state.fields).clearing(connection.environment) else { continue }
+      let having = key.having(remote.state.fields)
+      let cleared = having.clearing(connection.environment, referenced: table.referencedColumns)
+      guard let (column, value) = cleared else { continue }
       // The row of a deletion is not written again, so it keeps its reference.
       if remote.state.isDeleted, column.reference != nil, column.column.isNotNull { continue }
       assignments.append("\(identifier: column.name) = \(value)")

@@ -19,10 +19,14 @@ package struct UniqueKey: Sendable {
   package let isWhole: Bool
 
   /// Returns the column that a row clears so that another row can have its values, and the value that it gets instead:
-  /// NULL if the column may be NULL, otherwise a value that no other row has.
-  package func clearing(_ environment: Environment) -> (column: SharedColumn, value: SQLArgument)? {
-    let column = columns.first { !$0.column.isNotNull } ?? columns.first { $0.reference == nil } ?? columns.first
-    return column.map { ($0, $0.column.isNotNull ? Self.unusedValue(of: $0, environment) : .null) }
+  /// NULL if the column may be NULL and no other row references it, otherwise a value that no other row has.
+  /// - Parameter referenced: the columns that other rows reference.
+  package func clearing(
+    _ environment: Environment, referenced: Set<String>
+  ) -> (column: SharedColumn, value: SQLArgument)? {
+    func mayBeNull(_ column: SharedColumn) -> Bool { !column.column.isNotNull && !referenced.contains(column.name) }
+    let column = columns.first(where: mayBeNull) ?? columns.first { $0.reference == nil } ?? columns.first
+    return column.map { ($0, mayBeNull($0) ? .null : Self.unusedValue(of: $0, environment)) }
   }
 
   /// Returns the key, reduced to the columns that a version has.

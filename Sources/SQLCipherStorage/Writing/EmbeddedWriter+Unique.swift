@@ -21,7 +21,7 @@ extension EmbeddedWriter {
 
   /// - Returns: `false` if other records reference the record by the value.
   private func release(_ key: UniqueKey, of name: RecordName, _ table: RecordTable) throws -> Bool {
-    guard let (column, value) = key.clearing(connection.environment),
+    guard let (column, value) = key.clearing(connection.environment, referenced: []),
       let record = try table.find(name.entityUuid, in: connection),
       let fields = record.state.fields[column.name], try !isReferred(name, by: column.name)
     else { return false }

@@ -62,7 +62,8 @@ import Testing
     try await home.phone.run("UPDATE OfflineReceipt SET extractedTotal = 'phone'")
     let report = try await home.phone.sync()
     #expect(report.outcome == .done && report.merged == 1)
-    #expect(try await home.phone.receipt("extractedTotal") == "service")
+    try await home.tablet.sync()
+    for device in [home.phone, home.tablet] { #expect(try await device.receipt("extractedTotal") == "service") }
     try await home.expectAgreement()
   }
 }
