@@ -64,6 +64,17 @@ public struct Entity: Sendable, Hashable {
     return column
   }
 
+  /// Returns the COLLATE clause for comparing values of a column byte by byte; empty if the column compares so itself.
+  package func binary(_ column: String) -> String {
+    let collation = table.column(column)?.collation ?? "BINARY"
+    return collation.uppercased() == "BINARY" ? "" : " COLLATE BINARY"
+  }
+
+  /// Returns the condition of a trigger that an UPDATE changes a column, also if only its case changes.
+  package func isChanged(_ column: String) -> String {
+    "NEW.\(SQL.quoted(column))\(binary(column)) IS NOT OLD.\(SQL.quoted(column))"
+  }
+
   /// Returns the foreign key that consists of this column alone, or `nil`.
   package func reference(of column: String) -> Catalog.ForeignKey? {
     table.foreignKeys.first { $0.columns.count == 1 && $0.columns[0].from == column }

@@ -166,7 +166,9 @@ import Testing
     #expect {
       try Vault.migrator(for: [schema]).apply(to: try Database.inMemory())
     } throws: { error in
-      (error as? VaultError)?.message == "Thing.title is user_edited, but its table does not record user edits"
+      (error as? SQLError)?.message.hasPrefix(
+        "own/0001_x.sql:1: Thing.title is user_edited, but its table does not record user edits (OfflineThing needs ")
+        == true
     }
   }
 }

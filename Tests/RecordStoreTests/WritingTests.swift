@@ -240,9 +240,11 @@ import Testing
   func replacingConstraint() throws {
     let sql = Self.unusual.replacing("uuid TEXT NOT NULL UNIQUE", with: "uuid TEXT NOT NULL UNIQUE ON CONFLICT REPLACE")
     let schema = Schema(name: "odd", migrations: [MigrationFile(version: 1, name: "odd", sql: sql)])
-    let error = #expect(throws: VaultError.self) {
+    let error = #expect(throws: SQLError.self) {
       try Vault.migrator(for: [schema]).apply(to: try Database.inMemory())
     }
-    #expect(error?.code == .refused)
+    #expect(error?.code == .migration)
+    #expect(
+      error?.message.hasPrefix("odd/0001_odd.sql:1: Odd \"table\" has a constraint with ON CONFLICT REPLACE") == true)
   }
 }

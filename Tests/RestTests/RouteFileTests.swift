@@ -105,7 +105,7 @@ import VaultKeys
       """
     let sql = """
       CREATE TABLE OfflineHen (henId INTEGER PRIMARY KEY, eggId INTEGER NOT NULL REFERENCES OfflineEgg (eggId), \(common)) STRICT;
-      CREATE TABLE OfflineEgg (eggId INTEGER PRIMARY KEY, henId INTEGER NOT NULL REFERENCES OfflineHen (henId), \(common)) STRICT;
+      CREATE TABLE OfflineEgg (eggId INTEGER PRIMARY KEY, henId INTEGER REFERENCES OfflineHen (henId), \(common)) STRICT;
       INSERT INTO SyncedEntity (entityType, tableName, schemaName)
         VALUES ('Hen', 'OfflineHen', 'farm'), ('Egg', 'OfflineEgg', 'farm');
       """

@@ -1,3 +1,5 @@
+import CSQLCipher
+
 /// The content of a database, read from SQLite's catalogue and from the text of its tables: tables, columns with the
 /// types of the schema's CHECKs, keys and references.
 ///
@@ -41,6 +43,8 @@ public struct Catalog: Sendable, Hashable {
     public let defaultSQL: String?
     /// The position in the primary key, from 1; 0 for other columns.
     public let primaryKeyPosition: Int
+    /// The collation by which its values are compared, such as `BINARY`.
+    public let collation: String
     /// Whether the column is an INTEGER PRIMARY KEY, whose values the database assigns.
     public let isRowID: Bool
     /// Whether the database computes the column.
@@ -86,16 +90,25 @@ public struct Catalog: Sendable, Hashable {
     public struct Term: Sendable, Hashable {
       /// SQL over the columns of the table.
       public let expression: String
+      /// The column, if the expression is only its name.
+      public let column: String?
+      /// The columns that the expression uses, in the order of the table.
+      public let columns: [String]
       /// The collation by which its values are compared.
       public let collation: String
     }
 
-    /// The columns that are unique together.
+    /// The name of the index.
+    public let name: String
+    /// The columns and expressions that are unique together.
     public let terms: [Term]
     /// The condition for the indexed rows, as SQL; `nil` for all rows.
     public let condition: String?
     /// The columns that terms and condition name, in the order of the table.
     public let columns: [String]
+
+    /// Whether a term is an expression.
+    public var hasExpression: Bool { terms.contains { $0.column == nil } }
   }
 
   /// A table, a view or a full-text table.
@@ -185,16 +198,21 @@ extension Catalog {
       "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(\(name)) ORDER BY cid",
       as: String.self, String.self, Bool.self, String?.self, Int.self, Int.self)
     let keyCount = rows.count { $0.4 > 0 }
+    // INTEGER PRIMARY KEY DESC is no rowid. It has an index.
+    let hasKeyIndex =
+      try isTable
+      && connection.fetchOne("SELECT 1 FROM pragma_index_list(\(name)) WHERE origin = 'pk'", as: Int.self) != nil
     // Hidden columns: 1 belongs to a virtual table itself, 2 and 3 are generated.
     let columns = rows.filter { $0.5 != 1 }.map { column, type, notNull, standard, position, hidden in
       let part = text.columns[column.lowercased()]
       let checks = (part?.checks ?? []) + text.checks(about: column)
-      let isRowID = isTable && !isWithoutRowID && keyCount == 1 && position == 1 && type.uppercased() == "INTEGER"
+      let isRowID =
+        isTable && !isWithoutRowID && !hasKeyIndex && keyCount == 1 && position == 1 && type.uppercased() == "INTEGER"
       return Column(
         name: column, declaredType: type, type: ColumnType(declared: type, checks: checks, column: column),
         isNotNull: notNull || isRowID || isWithoutRowID && position > 0, defaultSQL: standard,
-        primaryKeyPosition: position, isRowID: isRowID, isGenerated: hidden > 1,
-        checks: checks, documentation: part?.documentation)
+        primaryKeyPosition: position, collation: connection.collation(of: column, in: name), isRowID: isRowID,
+        isGenerated: hidden > 1, checks: checks, documentation: part?.documentation)
     }
     return Table(
       name: name, kind: kind == "view" ? .view : isTable ? .table : .virtual, isStrict: isStrict,
@@ -260,13 +278,28 @@ extension Catalog {
         "SELECT seqno, name, coll FROM pragma_index_xinfo(\(name)) WHERE key = 1 ORDER BY seqno", as: Int.self,
         String?.self, String.self
       ).map { place, column, collation in
-        UniqueIndex.Term(
-          expression: column.map(SQL.quoted) ?? text?.terms[place] ?? "NULL", collation: collation)
+        let expression = column.map(SQL.quoted) ?? text?.terms[place] ?? "NULL"
+        return UniqueIndex.Term(
+          expression: expression, column: column, columns: self.columns(columns, namedIn: expression),
+          collation: collation)
       }
-      let words = (terms.map(\.expression) + [text?.condition ?? ""]).joined(separator: " ").lowercased()
+      let named = (terms.map(\.expression) + [text?.condition ?? ""]).joined(separator: " ")
       return UniqueIndex(
-        terms: terms, condition: text?.condition, columns: columns.filter { words.contains($0.lowercased()) })
+        name: name, terms: terms, condition: text?.condition, columns: self.columns(columns, namedIn: named))
     }
+  }
+
+  /// Returns the columns that an SQL expression names.
+  private static func columns(_ columns: [String], namedIn expression: String) -> [String] {
+    let bytes = Array(expression.utf8)
+    let tokens = SQLText.tokens(of: bytes).filter { $0.kind != .space && $0.kind != .comment }
+    var named: Set<String> = []
+    for (index, token) in tokens.enumerated() where token.kind == .word || token.kind == .quotedName {
+      // A function may have the name of a column.
+      let next = index + 1 < tokens.count ? bytes[tokens[index + 1].range.lowerBound] : 0
+      if next != UInt8(ascii: "(") { named.insert(TableText.unquoted(bytes[token.range]).lowercased()) }
+    }
+    return columns.filter { named.contains($0.lowercased()) }
   }
 
   private static func uniqueKeys(of table: String, _ connection: Connection) throws -> [[String]] {
@@ -285,5 +318,15 @@ extension Catalog {
   /// its own content or no content.
   public static func contentTable(ofVirtualTable sql: String) -> String? {
     TableText(sql).option("content").flatMap { $0.isEmpty ? nil : $0 }
+  }
+}
+
+extension Connection {
+  /// Returns the collation of a column of a table; `BINARY` for a column of a view.
+  fileprivate func collation(of column: String, in table: String) -> String {
+    var collation: UnsafePointer<CChar>?
+    let result = sqlite3_table_column_metadata(handle, "main", table, column, nil, &collation, nil, nil, nil)
+    guard result == SQLITE_OK, let collation else { return "BINARY" }
+    return String(cString: collation)
   }
 }

@@ -21,6 +21,11 @@ public struct Migrator: Sendable {
   /// objects that are derived from rows of the database.
   public let didRebuild: @Sendable (Connection, WriteConnection) throws -> Void
 
+  /// Called in the transaction of each file before ``didApply``, with the file, and whether it is the last one of its
+  /// schema. It refuses the tables by a ``SchemaViolation``. ``verify(_:)`` does not call it, because the tables of an
+  /// earlier version stay.
+  package var check: @Sendable (WriteConnection, MigrationFile, _ isLast: Bool) throws -> Void = { _, _, _ in }
+
   /// Creates a migrator. No file is read before ``pending(in:)`` or ``apply(to:progress:)``.
   /// - Parameters:
   ///   - schemas: the schemas in the order in which they are applied.
@@ -99,7 +104,7 @@ public struct Migrator: Sendable {
             if let record { done.append(record) }
           } catch let problem as SchemaProblem {
             throw SQLError(
-              .migration, "\(schema)/\(file.fileName):\(problem.line): \(problem.message)",
+              .migration, "\(problem.schema)/\(problem.file.fileName):\(problem.line): \(problem.message)",
               hint: "correct the file; the database was not changed by it")
           }
         }
@@ -129,6 +134,7 @@ public struct Migrator: Sendable {
     }
     try checkForeignKeys(after: file, of: schema, on: connection)
     try checkViews(after: file, of: schema, on: connection)
+    try checkRules(after: file, of: schema, on: connection)
     try didApply(connection, file)
     let record = MigrationRecord(
       schema: schema, version: file.version, name: file.name, checksum: file.checksum, sql: file.sql,
@@ -180,6 +186,18 @@ public struct Migrator: Sendable {
           schema: schema, file: file, line: 1 + (lines.firstIndex { $0.contains(view) } ?? 0),
           message: "after this file the view \(view) cannot be read: \(error.message)")
       }
+    }
+  }
+
+  private func checkRules(after file: MigrationFile, of schema: String, on connection: WriteConnection) throws {
+    let own = schemas.first { $0.name == schema }?.migrations ?? []
+    do {
+      try Self.checkNames(in: connection)
+      try check(connection, file, own.last?.version == file.version)
+    } catch let violation as SchemaViolation {
+      let others = schemas.filter { $0.name != schema }.flatMap { other in other.migrations.map { (other.name, $0) } }
+      let files = others + own.filter { $0.version <= file.version }.map { (schema, $0) }
+      throw violation.problem(in: files, after: file, schema)
     }
   }
 

@@ -47,22 +47,22 @@ package enum DerivedTriggers {
     try connection.asMigration { for name in indexes { try connection.execute("DROP INDEX \(identifier: name)") } }
   }
 
-  /// Creates the triggers for the current tables, and updates full-text search.
-  package static func create(in connection: WriteConnection, adding additions: Additions = .none) throws {
-    let known = try connection.fetchOne(
+  /// Whether FieldVault's own tables exist. They come before all others, so no record is written without its triggers.
+  static func areKnown(in connection: Connection) throws -> Bool {
+    try connection.fetchOne(
       """
       SELECT count(*) FROM sqlite_schema
       WHERE type = 'table' AND name IN ('SyncedEntity', 'OfflineSyncQueue', 'SyncTakenValue')
-      """, as: Int.self)
-    // FieldVault's own tables come before all others, so no record is written without its triggers.
-    guard known == 3 else { return }
+      """, as: Int.self) == 3
+  }
+
+  /// Creates the triggers for the current tables, and updates full-text search.
+  package static func create(in connection: WriteConnection, adding additions: Additions = .none) throws {
+    guard try areKnown(in: connection) else { return }
     // A file may have tried to set a write mode. Its writes had no triggers anyway. The stored value of a user's write
     // stays 'person', because applied SQL never changes.
     try connection.execute("UPDATE WriteContext SET mode = 'person' WHERE mode <> 'person'")
     let entities = try Entities.read(from: connection)
-    try ReplaceTriggers.check(entities)
-    try RecordTable.checkComputations(of: entities, in: connection)
-    try UserEditTriggers.check(entities)
     try connection.asMigration {
       for sql in statements(for: entities, adding: additions) { try connection.execute(SQL(raw: sql)) }
     }

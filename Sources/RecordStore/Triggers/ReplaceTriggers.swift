@@ -21,12 +21,12 @@ struct ReplaceTriggers {
 
   var statements: [String] { [insertion, update].compactMap { $0 } }
 
-  /// - Throws: ``VaultError`` with `refused` for a table whose own constraints replace rows.
-  static func check(_ entities: Entities) throws(VaultError) {
+  /// - Throws: `SchemaViolation` for a table whose own constraints replace rows.
+  static func check(_ entities: Entities) throws {
     for entity in entities.all where entity.marksDeletion && entity.table.replacesOnConflict {
-      throw VaultError(
-        .refused, "\(entity.table.name) has a constraint with ON CONFLICT REPLACE, which bypasses triggers",
-        hint: "remove ON CONFLICT REPLACE")
+      throw SchemaViolation(
+        "\(entity.table.name) has a constraint with ON CONFLICT REPLACE, which bypasses triggers",
+        at: entity.table.name, remedy: "remove ON CONFLICT REPLACE")
     }
   }
 
@@ -60,8 +60,7 @@ struct ReplaceTriggers {
     let row = index.columns.map { "NEW.\(SQL.quoted($0)) AS \(SQL.quoted($0))" }.joined(separator: ", ")
     func ofNew(_ expression: String) -> String { "(SELECT \(expression) FROM (SELECT \(row)) AS \(table))" }
     let equal = index.terms.map { term in
-      let isColumn = entity.table.columns.contains { SQL.quoted($0.name) == term.expression }
-      let value = isColumn ? "NEW.\(term.expression)" : ofNew(term.expression)
+      let value = term.column == nil ? ofNew(term.expression) : "NEW.\(term.expression)"
       return "\(term.expression) = \(value) COLLATE \(SQL.quoted(term.collation))"
     }
     let condition = index.condition.map { " AND (\($0))" } ?? ""

@@ -9,10 +9,12 @@ import SchemaModel
 package struct UserEditTriggers {
   /// The columns, ordered by name.
   package let columns: [String]
+  private let entity: Entity
 
   /// Returns `nil` for a table without `userEditedFields`.
   package init?(_ entity: Entity) {
     guard let rules = entity.sync?.rules, entity.table.column(Entity.userEditsColumn) != nil else { return nil }
+    self.entity = entity
     columns = entity.table.columns.map(\.name).filter { rules[$0].ownership == .userEdited }.sorted()
     if columns.isEmpty { return nil }
   }
@@ -22,11 +24,8 @@ package struct UserEditTriggers {
   /// - Parameter now: the current value, to which another trigger may have added a name since `NEW`.
   package func value(now: String) -> String {
     let kept = Entity.userEditsColumn
-    let unchanged = ([kept] + columns).map { "NEW.\(SQL.quoted($0)) IS OLD.\(SQL.quoted($0))" }
-    let edited = columns.map { name in
-      let column = SQL.quoted(name)
-      return "UNION SELECT '\(name.replacingQuotes)' WHERE NEW.\(column) IS NOT OLD.\(column)"
-    }
+    let unchanged = ([kept] + columns).map { "NOT \(entity.isChanged($0))" }
+    let edited = columns.map { "UNION SELECT '\($0.replacingQuotes)' WHERE \(entity.isChanged($0))" }
     return """
       CASE WHEN \(unchanged.joined(separator: " AND ")) THEN \(now) ELSE (SELECT json_group_array(name) FROM (
           SELECT value AS name FROM json_each(OLD.\(kept)) UNION SELECT value FROM json_each(\(now))
@@ -34,16 +33,17 @@ package struct UserEditTriggers {
       """
   }
 
-  /// - Throws: ``VaultError`` with `refused` that names a column whose owner is `user_edited` in a table without
+  /// - Throws: `SchemaViolation` that names a column whose owner is `user_edited` in a table without
   ///   `userEditedFields`.
   package static func check(_ entities: Entities) throws {
     for entity in entities.all where entity.table.column(Entity.userEditsColumn) == nil {
       guard let rules = entity.sync?.rules,
         let name = entity.table.columns.map(\.name).first(where: { rules[$0].ownership == .userEdited })
       else { continue }
-      throw VaultError(
-        .refused, "\(entity.type).\(name) is user_edited, but its table does not record user edits",
-        hint:
+      throw SchemaViolation(
+        "\(entity.type).\(name) is user_edited, but its table does not record user edits",
+        at: entity.table.name, column: name,
+        remedy:
           "\(entity.table.name) needs userEditedFields TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(userEditedFields))")
     }
   }

@@ -51,18 +51,19 @@ extension Vault {
   /// Applies FieldVault's own schema first, then the others, and derives the triggers again.
   package static func migrator(for schemas: [Schema]) -> Migrator {
     let columns = Locked(OutboxMigration.Columns())
-    return Migrator(
-      schemas: [CoreSchema.schema] + schemas.filter { $0.name != CoreSchema.schema.name },
-      willApply: { connection in
-        let before = try OutboxMigration.columns(on: connection)
-        columns.withLock { $0 = before }
-        try DerivedTriggers.drop(in: connection)
-      },
-      didApply: { connection, file in
-        try OutboxMigration.follow(file, from: columns.withLock { $0 }, on: connection)
-        try AddedColumns.follow(file, on: connection)
-        try VaultTriggers.create(in: connection)
-        try OutboxMigration.resume(on: connection)
-      }, didRebuild: RouteTriggers.copy)
+    return SchemaRules.checking(
+      Migrator(
+        schemas: [CoreSchema.schema] + schemas.filter { $0.name != CoreSchema.schema.name },
+        willApply: { connection in
+          let before = try OutboxMigration.columns(on: connection)
+          columns.withLock { $0 = before }
+          try DerivedTriggers.drop(in: connection)
+        },
+        didApply: { connection, file in
+          try OutboxMigration.follow(file, from: columns.withLock { $0 }, on: connection)
+          try AddedColumns.follow(file, on: connection)
+          try VaultTriggers.create(in: connection)
+          try OutboxMigration.resume(on: connection)
+        }, didRebuild: RouteTriggers.copy))
   }
 }
