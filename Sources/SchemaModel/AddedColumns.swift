@@ -79,10 +79,7 @@ package enum AddedColumns {
     guard let text = column.column.defaultSQL else { return .null }
     let isConstant = !text.hasPrefix("(") && !text.uppercased().hasPrefix("CURRENT_")
     guard isConstant, column.reference == nil else { return nil }
-    let type = column.column.declaredType.uppercased()
-    // Stored values have the type of the column, in whatever form the default is written.
-    let expression = ["INTEGER", "INT", "REAL", "TEXT", "BLOB"].contains(type) ? "CAST(\(text) AS \(type))" : text
-    let value = try connection.fetchOne(SQL(raw: "SELECT \(expression)"), as: SQLArgument.self) ?? .null
+    let value = try connection.fetchOne(SQL(raw: "SELECT \(column.stored(text))"), as: SQLArgument.self) ?? .null
     return try column.value(of: value)
   }
 

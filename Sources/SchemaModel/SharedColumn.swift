@@ -4,6 +4,9 @@ import SyncModel
 /// A column whose values are shared with the server, and their form on the wire.
 package struct SharedColumn: Sendable {
   package let column: Catalog.Column
+  /// Whether the column takes values of its type only. A column of another table takes values of any type, and each
+  /// value is sent with its own type.
+  package let isStrict: Bool
   /// A reference to a synced record: the table, the key and the entity of that record.
   package let reference: Reference?
 
@@ -50,6 +53,8 @@ package struct SharedColumn: Sendable {
 
   /// The member of an object that marks bytes in a column of any type.
   package static let bytesMember = "base64"
+  /// The member of an object that marks text in a BLOB column of a table that is not STRICT.
+  package static let textMember = "text"
 
   /// Reads the value of a selection.
   /// - Throws: ``FieldProblem`` for a value that cannot be sent.
@@ -57,6 +62,7 @@ package struct SharedColumn: Sendable {
     if row.isNull(index) { return .null }
     do {
       if reference != nil { return .text(try row.decode(at: index)) }
+      guard isStrict else { return try looseValue(of: argument(in: row, at: index)) }
       switch column.type {
       case .bool: return .bool(try row.decode(at: index))
       case .integer: return .integer(try row.decode(at: index))
@@ -64,20 +70,19 @@ package struct SharedColumn: Sendable {
       case .json: return try Self.json(try text(in: row, at: index))
       case .blob: return .text(Base64.text(try row.decode(at: index)))
       case .text, .timestamp, .day, .uuid, .enumeration: return .text(try text(in: row, at: index))
-      case .any:
-        switch try row.decode(SQLArgument.self, at: index) {
-        case .null: return .null
-        case .integer(let value): return .integer(value)
-        case .real(let value): return try Self.real(value)
-        case .text: return .text(try text(in: row, at: index))
-        case .blob(let bytes): return .object([Self.bytesMember: .text(Base64.text(bytes))])
-        }
+      case .any: return try value(of: argument(in: row, at: index))
       }
     } catch let problem as FieldProblem {
       throw problem
     } catch {
       throw FieldProblem(message: "is not \(FieldInput.name(of: column.type))")
     }
+  }
+
+  private func argument(in row: borrowing Row, at index: Int32) throws -> SQLArgument {
+    let argument = try row.decode(SQLArgument.self, at: index)
+    if case .text = argument { return .text(try text(in: row, at: index)) }
+    return argument
   }
 
   /// Reads TEXT without replacing invalid UTF-8.
@@ -113,6 +118,7 @@ package struct SharedColumn: Sendable {
   /// Returns the form of a stored value on the wire. Not for references.
   /// - Throws: ``FieldProblem`` for a value that cannot be sent.
   package func value(of argument: SQLArgument) throws(FieldProblem) -> SyncValue {
+    guard isStrict else { return try looseValue(of: argument) }
     switch (column.type, argument) {
     case (_, .null): return .null
     case (.bool, .integer(let number)): return .bool(number != 0)
@@ -120,9 +126,36 @@ package struct SharedColumn: Sendable {
     case (_, .integer(let number)): return .integer(number)
     case (_, .real(let number)): return try Self.real(number)
     case (_, .text(let text)): return .text(text)
-    case (.any, .blob(let bytes)): return .object([Self.bytesMember: .text(Base64.text(bytes))])
+    case (.any, .blob(let bytes)): return Self.marked(bytes)
     case (_, .blob(let bytes)): return .text(Base64.text(bytes))
     }
+  }
+
+  /// Returns the form of a value in a table that is not STRICT: the usual form of the column for values of its type,
+  /// and the form of an ANY column for others.
+  private func looseValue(of argument: SQLArgument) throws(FieldProblem) -> SyncValue {
+    switch (column.type, argument) {
+    case (_, .null): return .null
+    case (.bool, .integer(let number)) where number == 0 || number == 1: return .bool(number == 1)
+    case (.json, .text(let text)): return try Self.json(text)
+    case (.json, .blob): throw FieldProblem(message: "is a BLOB, but JSON is sent as text; store it as TEXT")
+    case (.blob, .blob(let bytes)): return .text(Base64.text(bytes))
+    case (.blob, .text(let text)): return .object([Self.textMember: .text(text)])
+    case (_, .integer(let number)): return .integer(number)
+    case (_, .real(let number)): return try Self.real(number)
+    case (_, .text(let text)): return .text(text)
+    case (_, .blob(let bytes)): return Self.marked(bytes)
+    }
+  }
+
+  private static func marked(_ bytes: [UInt8]) -> SyncValue {
+    .object([bytesMember: .text(Base64.text(bytes))])
+  }
+
+  /// Returns the content of an object with one member that marks its type; `nil` for another object.
+  private static func marked(_ object: SyncObject, _ member: String) -> String? {
+    guard object.count == 1, case .text(let text)? = object[member] else { return nil }
+    return text
   }
 
   /// Returns the form of a value in the table. A reference stays a UUID as text.
@@ -133,6 +166,7 @@ package struct SharedColumn: Sendable {
       guard case .text(let uuid) = value else { throw FieldProblem(message: "is not the UUID of a record") }
       return .text(uuid)
     }
+    if !isStrict, let argument = try looseArgument(value) { return argument }
     switch (column.type, value) {
     case (.json, _):
       guard value.depth <= SyncValue.greatestDepth else { throw Self.tooDeep }
@@ -154,14 +188,62 @@ package struct SharedColumn: Sendable {
       (.enumeration, .text(let text)), (.any, .text(let text)):
       return .text(text)
     case (.any, .object(let object)):
-      guard object.count == 1, case .text(let text)? = object[Self.bytesMember], let bytes = Base64.bytes(text.utf8)
-      else { throw FieldProblem(message: "is an object other than {\"\(Self.bytesMember)\": ...}") }
-      return .blob(bytes)
+      return try Self.bytes(in: object)
     case (.any, .bool(let flag)): return .integer(flag ? 1 : 0)
     case (.any, .integer(let number)): return .integer(number)
     case (.any, .real(let real)): return .real(real.number)
     default: throw FieldProblem(message: "is not \(FieldInput.name(of: column.type))")
     }
+  }
+
+  private static func bytes(in object: SyncObject) throws(FieldProblem) -> SQLArgument {
+    guard let bytes = marked(object, bytesMember).flatMap({ Base64.bytes($0.utf8) }) else {
+      throw FieldProblem(message: "is an object other than {\"\(bytesMember)\": ...}")
+    }
+    return .blob(bytes)
+  }
+
+  /// Returns the value of another type than the column's in a table that is not STRICT; `nil` for a value in the usual
+  /// form of the column. SQLite converts values as the declared type requires, the same on each device.
+  private func looseArgument(_ value: SyncValue) throws(FieldProblem) -> SQLArgument? {
+    switch (column.type, value) {
+    // A document that is a number was converted to it, unless the column stores text.
+    case (.json, .integer(let number)) where !storesText: return .integer(number)
+    case (.json, .real(let real)) where !storesText: return .real(real.number)
+    case (.json, _): return nil
+    case (.blob, .text): return nil
+    case (.blob, .object(let object)): return Self.marked(object, Self.textMember).map(SQLArgument.text)
+    case (.real, .integer(let number)): return .real(Double(number))
+    case (_, .integer(let number)): return .integer(number)
+    case (_, .real(let real)): return .real(real.number)
+    case (_, .text(let text)): return .text(text)
+    case (_, .object(let object)): return try Self.bytes(in: object)
+    default: return nil
+    }
+  }
+
+  /// Returns the expression for a default as the column stores it, in whatever form it is written.
+  package func stored(_ expression: String) -> String {
+    let type = column.declaredType.uppercased()
+    if isStrict {
+      return ["INTEGER", "INT", "REAL", "TEXT", "BLOB"].contains(type)
+        ? "CAST(\(expression) AS \(type))" : expression
+    }
+    if ["BLOB", ""].contains(type) { return expression }
+    if storesText {
+      return
+        "(SELECT CASE WHEN typeof(v) IN ('integer', 'real') THEN CAST(v AS TEXT) ELSE v END FROM (SELECT \(expression) AS v))"
+    }
+    return """
+      (SELECT CASE WHEN typeof(v) = 'text' AND CAST(CAST(v AS NUMERIC) AS TEXT) = v THEN CAST(v AS NUMERIC) ELSE v END \
+      FROM (SELECT \(expression) AS v))
+      """
+  }
+
+  /// Whether SQLite converts numbers in the column to text; see https://sqlite.org/datatype3.html#determination_of_column_affinity.
+  private var storesText: Bool {
+    let type = column.declaredType.uppercased()
+    return !type.contains("INT") && ["CHAR", "CLOB", "TEXT"].contains { type.contains($0) }
   }
 }
 
@@ -181,7 +263,7 @@ extension Entity {
           entityType: entity.type, table: key.table, key: pair.to, localKey: entity.key,
           cascades: key.onDelete == .cascade)
       }
-      return SharedColumn(column: column, reference: reference)
+      return SharedColumn(column: column, isStrict: table.isStrict, reference: reference)
     }
   }
 }

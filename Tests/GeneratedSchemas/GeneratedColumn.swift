@@ -126,7 +126,7 @@ struct ColumnDrawing {
     (column.values, column.isText) = (values + [.null], isText)
     if mixesStorage, random.chance(0.6) {
       // Any column of such a table takes values of any type.
-      column.values += [.text("many"), .integer(7), .real(0.1 + 0.2)]
+      column.values += [.text("many"), .integer(7), .real(0.1 + 0.2), .blob([0xff, 0xfe, 0]), .blob([])]
       features.insert(.mixedStorage)
     }
     return column

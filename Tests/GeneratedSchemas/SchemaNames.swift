@@ -57,7 +57,8 @@ struct SchemaNames {
   ]
   private static let difficultTables = [
     "Table key", "order", "T\"3", "it's", "Größen", "値の表", "select", "MixedCASE", "a.b", "semi;colon", "[bracket]",
-    "`tick`", "back\\slash", "🙂", "-- dash", "record", "parent", "child", "gone", "50%", "Таблица", "?1", ":name",
+    "a/b", "`tick`", "back\\slash", "🙂", "-- dash", "record", "parent", "child", "gone", "50%", "Таблица", "?1",
+    ":name",
   ]
   private static let difficultEntities = [
     "Two words", "Order", "say \"hi\"", "it's", "Größe", "日本", "Select", "per cent%", "a.b", "🙂",
@@ -67,6 +68,6 @@ struct SchemaNames {
     "order", "Select", "group", "it's", "say \"hi\"", "two words", "Größe", "naïve", "値", "record", "target", "child",
     "parent", "new", "old", "excluded", "value", "key", "name", "fields", "gone", "1st", "a.b", "$.x", "[i]", "🙂",
     "back\\slash", "semi;", "-- dash", "?1", ":p", "@v", "50%", "entityId", "rootId", "mode", "part", "at", "bytes",
-    "id", "type", "MixedCase", "`tick`", "check", "default", "_", "base64", "deletedWith", "isDirty2", "json",
+    "id", "type", "MixedCase", "`tick`", "check", "default", "_", "c/d\\e", "base64", "deletedWith", "isDirty2", "json",
   ]
 }

@@ -48,6 +48,32 @@ package enum OutboxMigration {
       let change = ColumnChange(
         added: table.columns.map(\.name).filter { !old.contains($0) }, removed: old.filter { table.places[$0] == nil })
       if !change.isEmpty { try complete(change, of: table, on: connection) }
+      if file.name == looseTypes, CoreSchema.schema.migrations.contains(file) { try retype(table, on: connection) }
+    }
+  }
+
+  /// The file of FieldVault's own schema since which values of tables that are not STRICT keep their types in bases.
+  private static let looseTypes = "loose_types"
+
+  /// Gives numbers in the bases of a table that is not STRICT the form in which they are sent now. Before, a base had a
+  /// number of a NUMERIC column as text, or with 15 digits.
+  private static func retype(_ table: RecordTable, on connection: WriteConnection) throws {
+    if table.entity.table.isStrict { return }
+    try rewriteBases(of: table, on: connection) { fields, key in
+      guard let record = try table.find(key: key, in: connection) else { return nil }
+      var typed = fields
+      for member in fields.members {
+        let argument: SQLArgument
+        switch record.state.fields[member.name] {
+        case .integer(let number)?: argument = .integer(number)
+        case .real(let real)?: argument = .real(real.number)
+        default: continue
+        }
+        guard let text = try connection.fetchOne("SELECT CAST(\(argument) AS TEXT)", as: String.self) else { continue }
+        let earlier: [SyncValue] = [.text(text), try SyncValue(parsing: text)]
+        if earlier.contains(member.value) { typed[member.name] = record.state.fields[member.name] }
+      }
+      return typed == fields ? nil : typed
     }
   }
 
@@ -63,9 +89,8 @@ package enum OutboxMigration {
   /// A file that also removes a column may have renamed it without a row in `SyncedColumnRename`. In this case only
   /// the default counts as no edit.
   private static func complete(_ change: ColumnChange, of table: RecordTable, on connection: WriteConnection) throws {
-    let type = table.entity.type
     let defaults = try table.defaults(of: change.added, in: connection)
-    func completed(_ fields: SyncObject, _ key: Int64) throws -> SyncObject? {
+    try rewriteBases(of: table, on: connection) { fields, key in
       guard let record = try table.find(key: key, in: connection) else { return nil }
       var completed = fields.filter { !change.removed.contains($0.name) }
       for name in change.added where completed[name] == nil {
@@ -74,10 +99,18 @@ package enum OutboxMigration {
       }
       return completed == fields ? nil : completed
     }
+  }
+
+  /// Changes the fields of bases, including those of open conflicts.
+  /// - Parameter rewrite: returns the new fields of the record with a local id, or `nil` to keep them.
+  private static func rewriteBases(
+    of table: RecordTable, on connection: WriteConnection, _ rewrite: (SyncObject, Int64) throws -> SyncObject?
+  ) throws {
+    let type = table.entity.type
     let bases = try connection.fetchRows(
       "SELECT entityId, fields FROM SyncBase WHERE entityType = \(type)", as: Int64.self, String.self)
     for (key, json) in bases {
-      guard let fields = try completed(try SyncObject(parsing: json), key) else { continue }
+      guard let fields = try rewrite(try SyncObject(parsing: json), key) else { continue }
       try connection.execute(
         """
         UPDATE SyncBase SET fields = \(SyncValue.object(fields).json) WHERE entityId = \(key) AND entityType = \(type)
@@ -90,7 +123,7 @@ package enum OutboxMigration {
       """, as: Int64.self, String.self, String.self)
     for (key, id, json) in versions {
       var state = try RecordVersion.state(json)
-      guard let fields = try completed(state.fields, key) else { continue }
+      guard let fields = try rewrite(state.fields, key) else { continue }
       state.fields = fields
       try connection.execute(
         "UPDATE OfflineConflictResolution SET base = \(RecordVersion.json(state)) WHERE conflictId = \(id)")

@@ -99,10 +99,10 @@ package struct OutboxTriggers {
     columns.map(\.name).filter { computed?.names.contains($0) != true }
       + (keepsUserEdits ? [Entity.userEditsColumn] : [])
   }
-  private var isEdited: String { Self.isAnyEdited(of: watched) }
+  private var isEdited: String { isAnyEdited(of: watched) }
 
-  private static func isAnyEdited(of names: [String]) -> String {
-    "(" + names.map { "NEW.\(SQL.quoted($0)) IS NOT OLD.\(SQL.quoted($0))" }.joined(separator: " OR ") + ")"
+  private func isAnyEdited(of names: [String]) -> String {
+    "(" + names.map(entity.isChanged).joined(separator: " OR ") + ")"
   }
 
   /// Equal to strftime with `%Y-%m-%dT%H:%M:%fZ`, but faster.
@@ -234,7 +234,7 @@ package struct OutboxTriggers {
   /// record as well, nothing is to be done yet; otherwise the work is already done.
   private var queueingAgain: String {
     let edited = watched.filter { $0 != Entity.userEditsColumn }
-    let isUnedited = edited.isEmpty ? "" : " AND NOT \(Self.isAnyEdited(of: edited))"
+    let isUnedited = edited.isEmpty ? "" : " AND NOT \(isAnyEdited(of: edited))"
     return trigger(
       "queue_again", "AFTER UPDATE OF createdAt",
       when: """

@@ -11,7 +11,9 @@ extension RecordTable {
     for name in names ?? computations.keys.sorted() {
       guard let expression = computations[name] else { continue }
       let column = SQL.quoted(name)
-      let isDue = alwaysComputed.contains(name) ? "\(column) IS NOT (\(expression)\n)" : "\(column) IS NOT NULL"
+      let isDue =
+        alwaysComputed.contains(name)
+        ? "\(column)\(entity.binary(name)) IS NOT (\(expression)\n)" : "\(column) IS NOT NULL"
       // On lines of its own, so that a comment in it ends with its line.
       let sql = """
         UPDATE \(SQL.quoted(entity.table.name)) SET \(column) = (\(expression)
@@ -24,7 +26,7 @@ extension RecordTable {
     }
   }
 
-  /// - Throws: ``VaultError`` with `refused` that names a column whose expression SQLite cannot compile.
+  /// - Throws: `SchemaViolation` that names a column whose expression SQLite cannot compile.
   static func checkComputations(of entities: Entities, in connection: Connection) throws {
     for entity in entities.all {
       for (name, expression) in (entity.sync?.computations ?? [:]).sorted(by: { $0.key < $1.key }) {
@@ -32,9 +34,10 @@ extension RecordTable {
           let sql = "SELECT \(SQL.quoted(name)), (\(expression)\n) FROM \(SQL.quoted(entity.table.name))"
           try connection.withStatement(sql) { _ in }
         } catch let error as SQLError {
-          throw VaultError(
-            .refused, "\(entity.type).\(name) cannot be computed: \(error.message)",
-            hint: "computedAs in SyncedColumn is an SQL expression over the columns of \(entity.table.name)")
+          throw SchemaViolation(
+            "\(entity.type).\(name) cannot be computed: \(error.message)", at: entity.table.name,
+            column: name,
+            remedy: "computedAs in SyncedColumn is an SQL expression over the columns of \(entity.table.name)")
         }
       }
     }
@@ -52,7 +55,7 @@ extension RecordTable {
         continue
       }
       guard column.reference == nil else { continue }
-      let argument = try connection.fetchOne(SQL(raw: "SELECT (\(text)\n)"), as: SQLArgument.self)
+      let argument = try connection.fetchOne(SQL(raw: "SELECT \(column.stored("(\(text)\n)"))"), as: SQLArgument.self)
       values[name] = try column.value(of: argument ?? .null)
     }
     return values

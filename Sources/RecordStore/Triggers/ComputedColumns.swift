@@ -46,7 +46,7 @@ package struct ComputedColumns {
 
   private func trigger(_ name: String, _ event: String) -> String {
     let key = SQL.quoted(entity.key)
-    let isDue = names.map { "NEW.\(SQL.quoted($0)) IS NOT \(value(of: $0, row: "NEW"))" }
+    let isDue = names.map { "NEW.\(SQL.quoted($0))\(entity.binary($0)) IS NOT \(value(of: $0, row: "NEW"))" }
     let values = names.map { "\(SQL.quoted($0)) = \(value(of: $0, row: "NEW"))" }
     return """
       CREATE TRIGGER \(DerivedTriggers.name(name, of: entity)) AFTER \(event) ON \(table)

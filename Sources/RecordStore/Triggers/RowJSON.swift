@@ -24,18 +24,39 @@ package enum RowJSON {
       let uuid = "SELECT uuid FROM \(table) AS target WHERE target.\(key) = \(expression)"
       return "CASE WHEN \(expression) IS NOT NULL THEN (\(uuid)) END"
     }
+    if !column.isStrict, let expression = loose(column, expression) { return expression }
     switch column.column.type {
     // The JSONB forms of true and false, which need no parsing.
     case .bool: return "CASE \(expression) WHEN 1 THEN json(x'01') WHEN 0 THEN json(x'02') END"
     case .json: return "json(\(expression))"
     case .real: return real(expression)
     case .blob: return base64(expression)
-    case .any:
-      let bytes = "json_object('\(SharedColumn.bytesMember)', \(base64(expression)))"
-      return """
-        CASE typeof(\(expression)) WHEN 'blob' THEN \(bytes) WHEN 'real' THEN \(real(expression)) ELSE \(expression) END
-        """
+    case .any: return ofAnyType(expression)
     case .integer, .text, .timestamp, .day, .uuid, .enumeration: return expression
+    }
+  }
+
+  private static func ofAnyType(_ expression: String) -> String {
+    let bytes = "json_object('\(SharedColumn.bytesMember)', \(base64(expression)))"
+    return """
+      CASE typeof(\(expression)) WHEN 'blob' THEN \(bytes) WHEN 'real' THEN \(real(expression)) ELSE \(expression) END
+      """
+  }
+
+  /// Returns the expression for a value of any type in a table that is not STRICT; `nil` if the column is an ordinary
+  /// one there as well.
+  private static func loose(_ column: SharedColumn, _ expression: String) -> String? {
+    switch column.column.type {
+    case .bool: nil
+    case .json:
+      "CASE typeof(\(expression)) WHEN 'real' THEN \(real(expression)) ELSE json(\(expression)) END"
+    case .blob:
+      """
+      CASE typeof(\(expression)) WHEN 'blob' THEN \(base64(expression)) \
+      WHEN 'text' THEN json_object('\(SharedColumn.textMember)', \(expression)) \
+      WHEN 'real' THEN \(real(expression)) ELSE \(expression) END
+      """
+    default: ofAnyType(expression)
     }
   }
 

@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import SchemaModel
 import StoreSupport
 import SyncModel
 import TestSupport
@@ -308,5 +309,33 @@ import VaultKeys
       ColumnRename.all(in: sql) == [
         ColumnRename(table: "a", from: "b\"c", to: "d"), ColumnRename(table: "main_table", from: "e", to: "f"),
       ])
+  }
+
+  @Test("Numbers in bases of an earlier version get the types of the values in a table that is not STRICT")
+  func looseBases() throws {
+    let table = Self.thing("weight NUMERIC, size NUMERIC, note NUMERIC, moved NUMERIC").replacing(
+      ") STRICT;", with: ");")
+    let registry =
+      "INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES ('Thing', 'OfflineThing', 'things');"
+    let schema = Schema(
+      name: "things", migrations: [MigrationFile(version: 1, name: "things", sql: table + registry)])
+    let database = try Database.inMemory()
+    let core = Schema(name: CoreSchema.schema.name, migrations: Array(CoreSchema.schema.migrations.prefix(10)))
+    try Migrator(schemas: [core, schema]).apply(to: database)
+    try database.write { db in
+      try db.execute(
+        """
+        INSERT INTO OfflineThing (uuid, weight, size, note, moved, syncVersion)
+        VALUES ('one', 5, 0.30000000000000004, 'many', 7, 1)
+        """)
+      try db.execute(
+        """
+        INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt)
+        VALUES ('Thing', 1, '{"moved":"6","note":"many","size":0.3,"weight":"5"}', 0, 1, '2026-01-01T00:00:00.000Z')
+        """)
+    }
+    try Vault.migrator(for: [schema]).apply(to: database)
+    let base = try database.read { try $0.fetchOne("SELECT fields FROM SyncBase", as: String.self) }
+    #expect(base == #"{"moved":"6","note":"many","size":0.30000000000000004,"weight":5}"#)
   }
 }

@@ -119,8 +119,9 @@ import VaultKeys
       try Vault.create(
         at: path, schemas: [(SchemaSource(name: "own", folder: nil), schema)], secret: passphraseSecret())
     } throws: { error in
-      guard let error = error as? VaultError else { return false }
-      return error.code == .refused && error.message == "Reading.total cannot be computed: no such column: pressur"
+      guard let error = error as? SQLError else { return false }
+      return error.code == .migration
+        && error.message.hasPrefix("own/0001_x.sql:4: Reading.total cannot be computed: no such column: pressur")
     }
   }
 
