@@ -17,7 +17,7 @@ package struct ConstraintMessage {
       }
       return (column?.name, column.flatMap { Self.expectation(of: $0) } ?? "breaks the rule \(Self.oneLine(rule))")
     case .unique(let columns):
-      let names = columns.map { $0.split(separator: ".").last.map(String.init) ?? $0 }
+      let names = entity.uniqueColumns(of: columns)
       return (
         names.first,
         "is already used by another record\(names.count > 1 ? " with the same \(names.dropFirst().joined(separator: ", "))" : "")"
@@ -69,5 +69,31 @@ package struct ConstraintMessage {
 
   private static func oneLine(_ text: String) -> String {
     text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+  }
+}
+
+extension Entity {
+  /// Returns the columns of a violated constraint or unique index.
+  /// - Parameter places: the parts of SQLite's message: each column as `table.column`, or `index 'name'` for an index
+  ///   over an expression. A name with a comma is in several parts.
+  package func uniqueColumns(of places: [String]) -> [String] {
+    let message = places.joined(separator: ",")
+    func parts(_ index: Catalog.UniqueIndex) -> String {
+      if index.hasExpression { return "index '\(index.name.replacing("'", with: "''"))'" }
+      return index.terms.map { "\(table.name).\($0.column ?? "")" }.joined(separator: ",")
+    }
+    let index = table.uniqueIndexes.first { parts($0).replacing(", ", with: ",") == message }
+    if let index { return index.termColumns }
+    // The local id has no index.
+    return places.map { $0.hasPrefix(table.name + ".") ? String($0.dropFirst(table.name.count + 1)) : $0 }
+  }
+}
+
+extension Catalog.UniqueIndex {
+  /// The columns that its terms use, in their order.
+  package var termColumns: [String] {
+    var columns: [String] = []
+    for column in terms.flatMap(\.columns) where !columns.contains(column) { columns.append(column) }
+    return columns
   }
 }

@@ -15,13 +15,12 @@ package enum SyncBaseIndex {
   }
 
   /// Returns the shared columns of each UNIQUE constraint and unique index, except that of the UUID. A partial index
-  /// counts for all records, because its values move between records in an order as well.
+  /// counts for all records, because its values move between records in an order as well. An index over an expression
+  /// counts as one over the columns that it uses: it finds equal values only.
   package static func keys(of entity: Entity, _ columns: [SharedColumn]) -> [[String]] {
-    let partial = entity.table.uniqueIndexes.filter { $0.condition != nil }.map { index in
-      index.terms.compactMap { term in entity.table.columns.first { SQL.quoted($0.name) == term.expression }?.name }
-    }
+    let others = entity.table.uniqueIndexes.filter { $0.condition != nil || $0.hasExpression }.map(\.termColumns)
     let names = Set(columns.map(\.name))
-    return (entity.table.uniqueKeys + partial).map { $0.filter(names.contains) }.filter { !$0.isEmpty }
+    return (entity.table.uniqueKeys + others).map { $0.filter(names.contains) }.filter { !$0.isEmpty }
   }
 
   /// Returns the condition that a base has the values of some fields; `nil` if one of them is NULL, which equals

@@ -11,8 +11,10 @@ import SyncModel
 
 /// A UNIQUE constraint or unique index of a table, except that of its UUID.
 package struct UniqueKey: Sendable {
-  /// The shared columns of the key. For an index over an expression, its other columns.
+  /// The shared columns of the key, also those that its expressions use.
   package let columns: [SharedColumn]
+  /// The columns and expressions that are unique together.
+  fileprivate let terms: [Catalog.UniqueIndex.Term]
   /// Whether the index is partial.
   package let condition: String?
   /// Whether the key has these columns only.
@@ -31,7 +33,7 @@ package struct UniqueKey: Sendable {
 
   /// Returns the key, reduced to the columns that a version has.
   package func having(_ fields: SyncObject) -> UniqueKey {
-    UniqueKey(columns: columns.filter { fields[$0.name] != nil }, condition: condition, isWhole: isWhole)
+    UniqueKey(columns: columns.filter { fields[$0.name] != nil }, terms: terms, condition: condition, isWhole: isWhole)
   }
 
   private static func unusedValue(of column: SharedColumn, _ environment: Environment) -> SQLArgument {
@@ -61,20 +63,12 @@ package struct UniqueHolder: Sendable {
 extension RecordTable {
   /// The unique keys of the table.
   package func uniqueKeys(in connection: Connection) throws -> [UniqueKey] {
-    let name = entity.table.name
-    let indexes = try connection.fetchRows(
-      """
-      SELECT name, (SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = list.name), partial
-      FROM pragma_index_list(\(name)) AS list WHERE "unique" = 1 AND origin <> 'pk'
-      """, as: String.self, String?.self, Bool.self)
-    return try indexes.compactMap { index, sql, isPartial in
-      let names = try connection.fetch(
-        "SELECT name FROM pragma_index_info(\(index)) ORDER BY seqno", as: String?.self)
-      let shared = names.compactMap { name in name.flatMap { places[$0] }.map { columns[$0] } }
+    entity.table.uniqueIndexes.compactMap { index in
+      let names = index.termColumns
+      let shared = names.compactMap { places[$0] }.map { columns[$0] }
       guard !shared.isEmpty else { return nil }
       return UniqueKey(
-        columns: shared, condition: isPartial ? sql.flatMap(SQLText.condition(ofIndex:)) : nil,
-        isWhole: shared.count == names.count)
+        columns: shared, terms: index.terms, condition: index.condition, isWhole: shared.count == names.count)
     }
   }
 
@@ -84,32 +78,28 @@ extension RecordTable {
   ) throws -> [UniqueHolder] {
     var holders: [UniqueHolder] = []
     for key in try uniqueKeys(in: connection) {
-      var conditions: [SQL] = []
+      var arguments: [String: SQLArgument] = [:]
       for column in key.columns {
         guard let value = fields[column.name] else { continue }
-        var argument: SQLArgument
         do throws(FieldProblem) {
-          argument = try column.argument(value)
+          arguments[column.name] = try column.argument(value)
         } catch {
           // The table cannot store this version.
           return []
         }
-        if let reference = column.reference, case .text(let uuid) = argument {
-          argument =
+        if let reference = column.reference, case .text(let uuid)? = arguments[column.name] {
+          arguments[column.name] =
             try connection.fetchOne(
               "SELECT \(identifier: reference.key) FROM \(identifier: reference.table) WHERE uuid = \(uuid)",
               as: SQLArgument.self) ?? .null
         }
-        // NULL equals nothing.
-        if argument == .null {
-          conditions = []
-          break
-        }
-        conditions.append("\(identifier: column.name) = \(argument)")
       }
-      if conditions.isEmpty { continue }
+      var conditions = key.terms.compactMap { equality($0, arguments) }
+      // NULL equals nothing.
+      let hasNull = key.terms.contains { $0.column.map { arguments[$0] == .null } == true }
+      if conditions.isEmpty || hasNull { continue }
       if let condition = key.condition { conditions.append("(\(raw: condition))") }
-      let all = conditions.dropFirst().reduce(conditions[0]) { "\($0) AND \($1)" }
+      let all = SQL.joined(conditions, separator: " AND ")
       holders += try connection.fetchRows(
         """
         SELECT uuid, isDirty, isDeleted FROM \(identifier: entity.table.name) WHERE \(all) AND uuid <> \(uuid)
@@ -117,6 +107,24 @@ extension RecordTable {
       ).map { UniqueHolder(key: key, uuid: $0, isDirty: $1, isDeleted: $2) }
     }
     return holders
+  }
+
+  /// Returns the condition that a row has the value of a term over the given values of columns; `nil` if one is missing.
+  private func equality(_ term: Catalog.UniqueIndex.Term, _ arguments: [String: SQLArgument]) -> SQL? {
+    if let column = term.column {
+      return arguments[column].map { "\(identifier: column) = \($0) COLLATE \(identifier: term.collation)" }
+    }
+    var values: [SQL] = []
+    for column in term.columns {
+      guard let value = arguments[column] else { return nil }
+      values.append("\(value) AS \(identifier: column)")
+    }
+    if values.isEmpty { return nil }
+    let expression = SQL(raw: "(\(term.expression)\n)")
+    return """
+      \(expression) = (SELECT \(expression) FROM (SELECT \(SQL.joined(values))) AS \(identifier: entity.table.name)) \
+      COLLATE \(identifier: term.collation)
+      """
   }
 
   /// Returns the refusal of a version whose UNIQUE values another record has; `nil` if no record has them.

@@ -188,7 +188,7 @@ struct EmbeddedWriter: RecordWriting {
 
   private func refusal(_ error: SQLError, _ table: RecordTable, holder: RecordName? = nil) -> StorageRefusal {
     if case .unique(let columns) = error.constraint {
-      return .notUnique(columns: columns.map { $0.split(separator: ".").last.map(String.init) ?? $0 }, holder: holder)
+      return .notUnique(columns: table.entity.uniqueColumns(of: columns), holder: holder)
     }
     let (field, message) = ConstraintMessage(entity: table.entity).explain(error, connection)
     return .invalid(field: field, message: field.map { "\($0) \(message)" } ?? message)
