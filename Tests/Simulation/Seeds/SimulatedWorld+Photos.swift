@@ -66,6 +66,8 @@ extension SimulatedWorld {
     try bringFileBack()
     let before = try contentsAnywhere()
     try body()
+    // People act before the last device has started, and their disks may fail.
+    try repair()
     album.replaced.formUnion(before.subtracting(try contentsAnywhere()))
   }
 
