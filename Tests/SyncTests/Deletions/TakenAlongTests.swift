@@ -151,7 +151,7 @@ import Testing
     }
     #expect(try one.conflicts().isEmpty && two.conflicts().isEmpty)
     #expect(
-      try await one.values("SELECT title FROM OfflineLocation WHERE isDeleted = 0 ORDER BY locationId")
+      try await one.values("SELECT title FROM OfflineLocation WHERE isDeleted = 0 ORDER BY title")
         == ["cellar", "first floor"])
     #expect(
       try await one.value("SELECT count(*) FROM OfflineLocation WHERE parentLocationId IS NOT NULL", as: Int.self) == 2)

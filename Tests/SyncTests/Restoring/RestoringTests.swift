@@ -179,9 +179,8 @@ import HTTPClient
     try await one.delete("Location", annex)
     try await one.sync()
     try await two.sync()
-    // Rows that reference each other stay until a user purges them.
-    let (entities, entity) = (two.vault.entities, try two.vault.entities.entity("Location"))
-    #expect(try await two.write { try RecordWriter($0, entities: entities).purge(entity, annex) } == 2)
+    // Rows that reference each other are purged together.
+    #expect(try await two.values("SELECT title FROM OfflineLocation WHERE isDeleted = 1") == [])
     try await expectRefusal(
       .refused, remedy: .restoreParent(entity: "Location", uuid: annex.sqlText), undeleting: "Location", wing, on: two)
     _ = try await two.undelete("Location", annex)
