@@ -81,7 +81,7 @@ package struct RemoteChanges: SyncComponent {
     }
     do {
       if table.defersForeignKeys { try checked(insert) } else { try insert() }
-    } catch let error where remote.state.isDeleted && Self.isRefusal(error) {
+    } catch let error where remote.state.isDeleted && !inbox.isRestoring && Self.isRefusal(error) {
       // This device has nothing that the deletion concerns.
       return try forgetKept(remote, upTo: remote.state.syncVersion)
     } catch let error as SQLError where error.code == .constraint {

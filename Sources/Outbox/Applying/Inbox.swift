@@ -14,6 +14,8 @@ final class InboxState {
   fileprivate var arrived: [String] = []
   /// Whether versions are stored that only fit together.
   var isStoringSet = false
+  /// Whether a user restores the deleted records whose versions are stored.
+  var isRestoring = false
   /// Versions that were refused because another record has one of their UNIQUE values.
   var clashes: [RecordIdentity] = []
 

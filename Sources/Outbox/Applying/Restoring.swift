@@ -40,6 +40,8 @@ extension SyncTransaction {
       throw Self.forgotten(forgotten, of: table.entity)
     }
     var counts = ApplyCounts()
+    changes.inbox.isRestoring = true
+    defer { changes.inbox.isRestoring = false }
     for wave in fetched.parents.reversed() { try changes.apply(wave, counts: &counts) }
     try changes.apply(fetched.records, counts: &counts)
     let writer = RecordWriter(connection, entities: catalog.entities)
