@@ -32,8 +32,11 @@ import VaultStore
       let path = machine.path
       var number = 0
       var isCreated = false
-      for _ in 0..<4 {
-        machine.fail(everyOperation, after: random.number(0..<(isCreated ? 500 : 2 * operations)), simulated_power_cut)
+      for turn in 0..<4 {
+        // The last turn has no fault, so that each machine has a rotation.
+        let isLast = turn == 3
+        let operation = random.number(0..<(isCreated ? 500 : 2 * operations))
+        if !isLast { machine.fail(everyOperation, after: operation, simulated_power_cut) }
         do {
           let vault = try open(on: machine)
           defer { vault.close() }
@@ -41,7 +44,7 @@ import VaultStore
           for step in 0..<20 {
             try vault.database.write { try $0.execute("INSERT INTO OfflineCompany (name) VALUES (\("\(number)"))") }
             number += 1
-            if step == 5, random.chance(0.5) {
+            if step == 5, random.chance(0.5) || isLast {
               _ = try vault.rotateKey(.databaseKey)
               rotated += 1
             }
