@@ -93,7 +93,8 @@ extension SyncTransaction {
       """, as: Int64.self)
   }
 
-  /// Empties the references of a row to rows of the group that may be empty. SQLite checks ON DELETE RESTRICT at once.
+  /// Empties the nullable references of a row to entities of the group, because SQLite checks ON DELETE RESTRICT at once. The
+  /// row is removed afterwards.
   private func clearReferences(of place: Place, to group: [Place]) throws {
     guard let entity = catalog.tables[place.type]?.entity else { return }
     let types = Set(group.map(\.type))

@@ -2,7 +2,7 @@ import CipherSQL
 import SyncModel
 import TestSupport
 
-/// What the server had stored and forgotten at one true time.
+/// The records that the server had stored and forgotten at one true time.
 struct RetentionMark {
   /// The virtual time in microseconds.
   let time: Int64
@@ -66,7 +66,7 @@ extension SimulatedWorld {
       })
   }
 
-  /// Notes what the server has stored and forgotten until now.
+  /// Notes the records that the server has stored and forgotten until now.
   func markRetention() throws {
     let database = try server.store.open()
     defer { database.close() }
@@ -75,7 +75,7 @@ extension SimulatedWorld {
     incidents.circumstances.retention.append(mark)
   }
 
-  /// Checks what the server has forgotten before its data are replaced.
+  /// Checks the forgotten records before the data of the server are replaced.
   func checkRetention() throws {
     try markRetention()
     var circumstances = incidents.circumstances
@@ -85,7 +85,7 @@ extension SimulatedWorld {
     try database.read { try RetentionCheck(circumstances).check($0) }
   }
 
-  /// Leaves out what a restored server does not have.
+  /// Leaves out the records that a restored server does not have.
   func resetRetention() throws {
     try markRetention()
     guard let last = incidents.circumstances.retention.last else { return }

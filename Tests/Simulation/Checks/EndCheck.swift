@@ -13,7 +13,7 @@ struct Circumstances {
   var lostTombstones: Set<String> = []
   /// Whether vaults are copied, and vaults and servers are restored.
   var hasIncidents = false
-  /// What the server had stored and forgotten, by true time; empty if nobody looked.
+  /// The records that the server had stored and forgotten, by true time; empty without an observation.
   var retention: [RetentionMark] = []
   /// Whether the clock of the server was ever set forward.
   var setsServerForward = false

@@ -107,7 +107,7 @@ struct WorldScale: Equatable, Sendable {
     case restart
     /// Copies, restores, epochs and rotations.
     case incident
-    /// Users who take photos, and what happens to their files.
+    /// Photos of users, with the faults of their files.
     case photo
     /// One of the changes of `Change`.
     case retention, revocation

@@ -35,7 +35,7 @@ extension SimulatedWorld {
     }
     try perform { try await server.start() }
     guard let file else { return }
-    // The server notices the missing file when somebody asks for it.
+    // The server notices the missing file when a device asks for it.
     let request = Request(
       method: "GET", path: "/v1/files/\(file.content)/full", query: [:],
       headers: ["authorization": "Bearer \(devices[0].token)"], body: [])
@@ -60,7 +60,7 @@ extension SimulatedWorld {
     for path in [path, target] { try Files.syncFolder(Files.parent(of: path)) }
   }
 
-  /// Performs an incident, and notes the contents that nobody has afterwards: a restore replaces files, too.
+  /// Performs an incident, and notes the contents that no device and no server has afterwards: a restore replaces files, too.
   func notingReplacedFiles(_ body: () throws -> Void) throws {
     guard let album else { return try body() }
     try bringFileBack()
@@ -104,7 +104,7 @@ extension SimulatedWorld {
     for device in devices { try checkSecrecy(of: device) }
   }
 
-  /// The server removes what crashes have left and uploads that nobody ends, one file in six hours, after a week.
+  /// The server removes leftovers of crashes and unfinished uploads, one file in six hours, after a week.
   func checkSweep() throws {
     guard let album else { return }
     let (server, before) = (server, try ServerFiles(server.path))

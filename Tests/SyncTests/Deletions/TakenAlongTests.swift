@@ -114,8 +114,7 @@ import Testing
     try await expectAgreement()
   }
 
-  /// Locations that contain each other are restored together, because neither can be the first.
-  /// The rows would hold their UNIQUE values against versions of the server for ever.
+  /// Such rows would hold their UNIQUE values against versions of the server for ever.
   @Test("Records that are deleted with a parent before the first sync leave no rows") func unsentTree() async throws {
     try await one.write { db in
       let attic = try db.insert(Location(projectId: 1, title: "attic"))
@@ -133,6 +132,7 @@ import Testing
     try await expectAgreement()
   }
 
+  /// Locations that contain each other are restored together, because neither can be the first.
   @Test("A reference cycle is restored as a whole") func aCircleComesBack() async throws {
     try await one.write { db in
       _ = try db.execute("UPDATE OfflineLocation SET parentLocationId = 2 WHERE locationId = 1")
