@@ -82,6 +82,14 @@ public struct Entities: Sendable {
     }
   }
 
+  /// Returns the foreign keys by which an entity references synced entities, in the order of the table.
+  package func references(of entity: Entity) -> [Dependency] {
+    entity.table.foreignKeys.compactMap { key in
+      guard let parent = self.entity(ofTable: key.table), parent.sync != nil else { return nil }
+      return Dependency(child: entity, parent: parent, key: key)
+    }
+  }
+
   /// Returns the entities to which the deletion of a record may cascade, directly or transitively. Includes the entity
   /// if its records reference each other with cascading keys.
   package func dependents(of entity: Entity) -> [Entity] {
@@ -117,6 +125,31 @@ package struct Dependency: Sendable {
   package func isReferring(child: String, parent: String) -> String {
     key.columns.map { "\(parent).\(SQL.quoted($0.to)) = \(child).\(SQL.quoted($0.from))" }.joined(separator: " AND ")
   }
+
+  /// Returns the expression for a column of the parent's row, which the row of the child references.
+  package func target(_ column: String, child: String) -> String {
+    if let own = rowIDColumn, column == parent.key { return "\(child).\(SQL.quoted(own))" }
+    return """
+      (SELECT target.\(SQL.quoted(column)) FROM \(SQL.quoted(parent.table.name)) AS target \
+      WHERE \(isReferring(child: child, parent: "target")))
+      """
+  }
+
+  /// Returns the condition that the row of the child references the parent with a local id.
+  package func refers(_ child: String, to id: Int64) -> SQL {
+    let parts = key.columns.map { pair -> SQL in
+      let own: SQL = "\(raw: child).\(identifier: pair.from)"
+      if pair.to == parent.key { return "\(own) = \(id)" }
+      return """
+        \(own) = (SELECT target.\(identifier: pair.to) FROM \(identifier: parent.table.name) AS target
+          WHERE target.\(identifier: parent.key) = \(id))
+        """
+    }
+    return parts.dropFirst().reduce(parts[0]) { "\($0) AND \($1)" }
+  }
+
+  /// The columns of the child, in the order of the key.
+  package var columns: [String] { key.columns.map(\.from) }
 
   /// Returns whether a column alone forms the foreign key.
   package func refers(by column: String) -> Bool { key.columns.count == 1 && key.columns[0].from == column }

@@ -23,25 +23,6 @@ package struct SharedColumn: Sendable {
 
   package var name: String { column.name }
 
-  /// Returns the condition that a row, given by its alias, references the record with a local id.
-  package func refers(_ alias: String, to key: Int64) -> SQL {
-    guard let reference, !reference.isLocalId else { return "\(raw: alias).\(identifier: name) = \(key)" }
-    return """
-      \(raw: alias).\(identifier: name) = (SELECT target.\(identifier: reference.key) FROM \(identifier: reference.table) AS target
-        WHERE target.\(identifier: reference.localKey) = \(key))
-      """
-  }
-
-  /// Returns the expression for the local id of the record that the column references.
-  package func target(_ table: String) -> String {
-    let value = "\(table).\(SQL.quoted(name))"
-    guard let reference, !reference.isLocalId else { return value }
-    return """
-      (SELECT target.\(SQL.quoted(reference.localKey)) FROM \(SQL.quoted(reference.table)) AS target \
-      WHERE target.\(SQL.quoted(reference.key)) = \(value))
-      """
-  }
-
   /// Returns the expression for the value in a SELECT over a table with an alias. A reference is read as the UUID of
   /// the referenced record.
   package func selection(_ alias: String) -> String {

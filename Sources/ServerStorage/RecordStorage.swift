@@ -112,6 +112,9 @@ public protocol RecordWriting: RecordReading {
   /// - Returns: the new epoch.
   func startEpoch(at time: Int64) throws -> String
   /// Stores a version of a record under the next number of the sequence.
+  ///
+  /// A reference of the version must be to a record that is not deleted, if the reference is new or the version restores
+  /// the record. A record that is restored with this one counts as not deleted.
   /// - Parameters:
   ///   - previous: the stored record; `nil` for a new one.
   ///   - state: the state to store. Its version is ignored.
@@ -134,9 +137,6 @@ public protocol RecordWriting: RecordReading {
   /// ``changes(after:limit:projects:)`` leaves out records that will be deleted.
   /// - Returns: the number of dependents that this transaction visited; 0 without dependents.
   func cascade(from record: ServerRecord, at time: Int64) throws -> Int
-  /// Returns whether a deleted record can be restored, because no record that it references with ON DELETE CASCADE
-  /// stays deleted.
-  func canReturn(_ name: RecordName) throws -> Bool
   /// Stores that a cascaded record was deleted by an operation as well, so that it is not restored with its root.
   func keepDeleted(_ record: ServerRecord) throws
   /// Returns whether the deletion of a record that the account did not have is stored.
@@ -288,6 +288,10 @@ public struct ServerRecord: Sendable, Equatable {
 package enum StorageRefusal: Error, Equatable, Sendable {
   /// A field has an invalid value; `nil` if the rule concerns more than one field.
   case invalid(field: String?, message: String)
+  /// These columns reference records that do not exist.
+  case parentMissing(columns: [String])
+  /// These columns reference records that are deleted.
+  case parentDeleted(columns: [String])
   /// Another record has the values of these columns: `holder`, if it is known.
   case notUnique(columns: [String], holder: RecordName? = nil)
   /// The record cannot be deleted, because a record references it or one of its dependents by a key that refuses the
@@ -333,8 +337,8 @@ public struct EntityDescription: Sendable {
   public let schemaName: String
   /// The rules for merging two versions of a record.
   public let rules: MergeRules
-  /// The fields that reference another record.
-  public let references: [String: Reference]
+  /// The references to other records.
+  public let references: [Reference]
   /// Whether records have `userEditedFields`.
   public let hasUserEdits: Bool
   /// The columns that do not always count in digests.
@@ -346,19 +350,23 @@ public struct EntityDescription: Sendable {
   public struct Reference: Hashable, Sendable {
     /// The referenced entity.
     public let entityType: String
-    /// Whether a deletion of the referenced record deletes this record.
-    public let cascades: Bool
+    /// The fields that form the reference.
+    public let fields: [String]
+    /// The fields of the referenced record that have the same values. `nil` for a reference of one field, whose value is
+    /// the UUID of the record.
+    public let targets: [String]?
 
     /// Creates a reference from its parts.
-    public init(entityType: String, cascades: Bool) {
+    public init(entityType: String, fields: [String], targets: [String]? = nil) {
       self.entityType = entityType
-      self.cascades = cascades
+      self.fields = fields
+      self.targets = targets
     }
   }
 
   /// Creates a description from its parts.
   public init(
-    type: String, schemaName: String, rules: MergeRules, references: [String: Reference], hasUserEdits: Bool,
+    type: String, schemaName: String, rules: MergeRules, references: [Reference], hasUserEdits: Bool,
     digestColumns: DigestColumns = DigestColumns(),
     problem: @escaping @Sendable (_ field: String, _ value: SyncValue) -> String?
   ) {

@@ -68,7 +68,10 @@ private struct Store {
 
   mutating func restore(_ name: Int) {
     settle(name)
-    guard isDeleted(name), part(above: name).canReturn(name) else { return }
+    var restored = part(above: name)
+    restored.apply(.restore, to: name)
+    let parents = graph.records[name]?.parents ?? []
+    guard isDeleted(name), !parents.contains(where: restored.willBeDeleted) else { return }
     graph.records[name]?.isDeleted = false
     graph.records[name]?.isCascaded = false
     add(name)

@@ -51,16 +51,8 @@ extension RemoteChanges {
   /// another record on this device has one of its UNIQUE values, it stays deleted, and each round tries again. The
   /// server has the record, so the other record becomes a conflict there, which the user resolves.
   func restoreIfReparented(_ key: Int64, _ table: RecordTable) throws -> Bool {
-    for column in table.columns {
-      guard let reference = column.reference, reference.cascades else { continue }
-      let parent = try connection.fetchOne(
-        """
-        SELECT parent.isDeleted FROM \(identifier: table.entity.table.name) AS record
-        JOIN \(identifier: reference.table) AS parent
-          ON parent.\(identifier: reference.key) = record.\(identifier: column.name)
-        WHERE record.\(identifier: table.entity.key) = \(key)
-        """, as: Bool.self)
-      if parent == true { return false }
+    for (reference, parent) in try table.parents(of: key, in: connection) where reference.cascades {
+      if try catalog.isDeleted(parent, of: reference.parent, in: connection) { return false }
     }
     do {
       try connection.savepoint {
@@ -83,11 +75,11 @@ extension RemoteChanges {
 
   /// Restores the records that were cascaded with a record that is restored.
   func restoreDependents(of key: Int64, _ table: RecordTable) throws {
-    for (child, column) in catalog.children(of: table.entity.type) {
+    for (child, reference) in catalog.children(of: table.entity.type) {
       let taken = try connection.fetch(
         """
         SELECT \(identifier: child.entity.key) FROM \(identifier: child.entity.table.name) AS record
-        WHERE \(column.refers("record", to: key)) AND isDirty = 0 AND EXISTS (SELECT 1 FROM SyncCascade
+        WHERE \(reference.refers("record", to: key)) AND isDirty = 0 AND EXISTS (SELECT 1 FROM SyncCascade
           WHERE entityId = record.\(identifier: child.entity.key) AND entityType = \(child.entity.type))
         """, as: Int64.self)
       for follower in taken { _ = try restoreIfReparented(follower, child) }
@@ -106,5 +98,25 @@ extension RemoteChanges {
           WHERE entityId = \(key) AND entityType = \(table.entity.type) AND resolvedAt IS NULL) THEN 'conflict' ELSE 'pending' END
       WHERE \(identifier: table.entity.key) = \(key)
       """)
+  }
+
+  /// Opens conflicts for new records whose parent the server deleted. They are shown and never dropped.
+  func openConflictsOfOrphans(of key: Int64, _ type: String, kind: ConflictKind) throws -> Int {
+    var count = 0
+    for (table, reference) in catalog.children(of: type) {
+      var orphans: [StoredRecord] = []
+      try table.forEach(
+        where: """
+          \(reference.refers("record", to: key)) AND record.isDirty = 1 AND record.isDeleted = 0
+            AND record.syncVersion = 0 AND record.syncStatus <> 'conflict'
+          """, in: connection
+      ) { orphans.append($0) }
+      for orphan in orphans {
+        guard try QueuedOperation.sealed(table.entity.type, orphan.key, in: connection).isEmpty else { continue }
+        try conflicts.open(kind, reference.columns, base: nil, remote: nil, orphan, table)
+        count += 1
+      }
+    }
+    return count
   }
 }

@@ -201,9 +201,9 @@ package struct MissingParents {
     var seen = Set(changes.map { RecordIdentity(entityType: $0.entityType, entityUuid: $0.entityUuid) })
     var missing: [Parent] = []
     for change in changes where withDeleted || !change.state.isDeleted {
-      for column in catalog.tables[change.entityType]?.references ?? [] {
-        guard let type = column.reference?.entityType, case .text(let uuid)? = change.state.fields[column.name],
-          seen.insert(RecordIdentity(entityType: type, entityUuid: uuid)).inserted, let table = catalog.tables[type],
+      for (type, uuid) in catalog.tables[change.entityType]?.references(in: change.state.fields) ?? [] {
+        guard seen.insert(RecordIdentity(entityType: type, entityUuid: uuid)).inserted,
+          let table = catalog.tables[type],
           try !table.has(uuid, in: connection)
         else { continue }
         missing.append((type, uuid))
@@ -226,10 +226,8 @@ package struct MissingParents {
     {
       last = next
       let remote = try RemoteRecord(json: Array(json.utf8))
-      for column in catalog.tables[remote.entityType]?.references ?? []
-      where remote.state.fields[column.name] == .text(next) {
-        if let reference = column.reference { parents.append((reference.entityType, next)) }
-      }
+      let references = catalog.tables[remote.entityType]?.references(in: remote.state.fields) ?? []
+      parents += references.filter { $0.uuid == next }.map { ($0.type, next) }
     }
     return parents
   }

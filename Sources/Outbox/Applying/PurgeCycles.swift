@@ -75,7 +75,7 @@ extension SyncTransaction {
   /// The most rows of a group, so that the transaction stays short.
   private static let largestGroup = 200
 
-  private func isRemovable(_ key: Int64, _ entity: Entity) throws -> Bool {
+  func isRemovable(_ key: Int64, _ entity: Entity) throws -> Bool {
     try connection.fetchOne(
       """
       SELECT 1 FROM \(identifier: entity.table.name) AS record

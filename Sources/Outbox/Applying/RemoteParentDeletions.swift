@@ -40,11 +40,11 @@ extension RemoteChanges {
   }
 
   private func remakeFollowers(of key: Int64, _ table: RecordTable, _ contents: inout [String]) throws {
-    for (child, column) in catalog.children(of: table.entity.type) {
+    for (child, reference) in catalog.children(of: table.entity.type) {
       var followers: [StoredRecord] = []
       try child.forEach(
         where: """
-          \(column.refers("record", to: key)) AND record.isDeleted = 0 AND record.syncVersion > 0
+          \(reference.refers("record", to: key)) AND record.isDeleted = 0 AND record.syncVersion > 0
             AND record.syncStatus <> 'conflict'
           """, in: connection
       ) { followers.append($0) }

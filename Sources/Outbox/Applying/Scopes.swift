@@ -67,11 +67,9 @@ extension SyncTransaction {
     var reached: [String: Set<Int64>] = [Self.scopeEntity: [project]]
     for table in catalog.parentsFirst {
       var keys = reached[table.entity.type] ?? []
-      for column in table.columns {
-        guard let reference = column.reference, reference.cascades, let parents = reached[reference.entityType] else {
-          continue
-        }
-        keys.formUnion(try rows(of: table, column, parents))
+      for reference in table.keys where reference.cascades {
+        guard let parents = reached[reference.parent.type] else { continue }
+        keys.formUnion(try rows(referring: reference, to: parents))
       }
       reached[table.entity.type] = keys
       if !keys.isEmpty { members.append((table, keys)) }
@@ -108,19 +106,16 @@ extension SyncTransaction {
       """, as: Int.self) != nil
   }
 
-  private func rows(of table: RecordTable, _ column: SharedColumn, _ parents: Set<Int64>) throws -> Set<Int64> {
+  private func rows(referring reference: Dependency, to parents: Set<Int64>) throws -> Set<Int64> {
     let list = "[" + parents.map(String.init).joined(separator: ",") + "]"
-    var keys: SQL = "SELECT value FROM json_each(\(list))"
-    if let reference = column.reference, !reference.isLocalId {
-      keys =
-        "SELECT \(identifier: reference.key) FROM \(identifier: reference.table) WHERE \(identifier: reference.localKey) IN ("
-        + keys + ")"
-    }
+    let (child, parent) = (reference.child, reference.parent)
     return Set(
       try connection.fetch(
         """
-        SELECT \(identifier: table.entity.key) FROM \(identifier: table.entity.table.name)
-        WHERE \(identifier: column.name) IN (\(keys))
+        SELECT child.\(identifier: child.key) FROM json_each(\(list)) AS above
+        CROSS JOIN \(identifier: parent.table.name) AS parent ON parent.\(identifier: parent.key) = above.value
+        CROSS JOIN \(identifier: child.table.name) AS child
+          ON \(raw: reference.isReferring(child: "child", parent: "parent"))
         """, as: Int64.self))
   }
 

@@ -97,9 +97,7 @@ package struct ConflictResolver: SyncComponent {
   private func isAboutParents(_ conflict: OpenConflict, _ record: StoredRecord, _ table: RecordTable) throws -> Bool {
     guard conflict.kind == .deletedRemotely, let remote = conflict.remote else { return false }
     let own = merged(conflict, remote, record, table).conflict?.fields ?? []
-    return conflict.fields.contains { name in
-      table.places[name].map { table.columns[$0].reference != nil } == true && !own.contains(name)
-    }
+    return table.keys(within: conflict.fields).contains { !$0.columns.allSatisfy(own.contains) }
   }
 
   /// Merges again, because the user may have edited the local version.
@@ -213,19 +211,20 @@ package struct ConflictResolver: SyncComponent {
     }
     if decision.side == .remote {
       if let remote = conflict.remote { return try adopt(record, on: remote, remote: remote, table) }
+      if conflict.kind == .notUnique, try sync.changes.giveRow(of: record, in: conflict, table) { return }
       return try sync.discardRecord(record, table)
     }
-    // For a unique key, another value in one of its columns is enough.
-    let solved =
-      conflict.kind == .notUnique
-      ? conflict.fields.contains { changes[$0] != nil } : conflict.fields.allSatisfy { changes[$0] != nil }
-    if !solved {
-      guard conflict.kind != .notUnique else {
+    // For a key of several columns, another value in one of them is enough.
+    if conflict.kind == .notUnique {
+      guard conflict.fields.contains(where: { changes[$0] != nil }) else {
         throw VaultError(
           .refused, "another record has the same \(conflict.fields.joined(separator: ", "))",
           remedy: .giveOtherValueOrTakeRemote(field: conflict.fields.first ?? "FIELD"))
       }
-      for field in conflict.fields where changes[field] == nil { try restoreTarget(field, of: record, table) }
+    } else {
+      for key in table.keys(within: conflict.fields) where key.columns.allSatisfy({ changes[$0] == nil }) {
+        try restoreTarget(of: key, record, table)
+      }
     }
     var state = record.state
     if let base = conflict.base, let remote = conflict.remote {
@@ -271,28 +270,27 @@ package struct ConflictResolver: SyncComponent {
     var fields = record.state.fields
     for member in remote.fields.members
     where !decided.contains(member.name) && fields[member.name] == base.fields[member.name] {
-      if try hasTarget(member, table) { fields[member.name] = member.value }
+      fields[member.name] = member.value
+    }
+    // This device may lack a record that the server's version references.
+    for key in table.keys where key.columns.allSatisfy({ fields[$0] ?? .null != .null }) {
+      guard try table.parent(by: key, in: fields, connection) == nil else { continue }
+      for name in key.columns { fields[name] = record.state.fields[name] }
     }
     return fields
   }
 
-  /// Whether this device has the record that a field references, if it is a reference.
-  private func hasTarget(_ member: SyncObject.Member, _ table: RecordTable) throws -> Bool {
-    guard let place = table.places[member.name], let reference = table.columns[place].reference,
-      case .text(let uuid) = member.value
-    else { return true }
-    return try catalog.tables[reference.entityType]?.find(uuid, in: connection) != nil
-  }
-
-  /// Restores the deleted record that a field references.
-  private func restoreTarget(_ field: String, of record: StoredRecord, _ table: RecordTable) throws {
-    guard let place = table.places[field], let reference = table.columns[place].reference,
-      let parents = catalog.tables[reference.entityType], case .text(let uuid)? = record.state.fields[field],
-      let parent = try parents.find(uuid, in: connection)
+  /// Restores the deleted record that a foreign key references.
+  private func restoreTarget(of key: Dependency, _ record: StoredRecord, _ table: RecordTable) throws {
+    if key.columns.contains(where: { record.state.fields[$0] ?? .null == .null }) { return }
+    guard let parents = catalog.tables[key.parent.type],
+      let id = try table.parent(by: key, in: record.state.fields, connection),
+      let parent = try parents.find(key: id, in: connection)
     else {
+      let columns = key.columns.joined(separator: ", ")
       throw VaultError(
-        .refused, "the record that \(table.entity.type).\(field) refers to is no longer on this device",
-        remedy: .moveOrTakeRemote(field: field))
+        .refused, "the record that \(table.entity.type).\(columns) refers to is no longer on this device",
+        remedy: .moveOrTakeRemote(field: key.columns[0]))
     }
     // A parent that was restored already has an operation, which this record waits for.
     if !parent.state.isDeleted { return }
@@ -302,10 +300,9 @@ package struct ConflictResolver: SyncComponent {
 
   /// Restores the deleted parents of a record, because the server would not accept the record without them.
   private func restoreAncestors(of record: StoredRecord, _ table: RecordTable) throws {
-    for column in table.columns {
-      guard let reference = column.reference, reference.cascades, let parents = catalog.tables[reference.entityType],
-        case .text(let uuid)? = record.state.fields[column.name],
-        let parent = try parents.find(uuid, in: connection), parent.state.isDeleted
+    for (key, id) in try table.parents(of: record.key, in: connection) where key.cascades {
+      guard let parents = catalog.tables[key.parent.type], let parent = try parents.find(key: id, in: connection),
+        parent.state.isDeleted
       else { continue }
       try sync.asUser { try sync.revive(parent, parents) }
       try restoreAncestors(of: parent, parents)

@@ -190,7 +190,7 @@ struct AcknowledgementHandler: SyncComponent {
       return
     }
     if let remote, record.state.syncVersion > remote.state.syncVersion { return try returned(.outdated, .stale) }
-    if hasDiscardedReferences(fields, kind, remote, record) { return try returned(.reopened) }
+    if try hasDiscardedReferences(fields, kind, remote, record) { return try returned(.reopened) }
     let isMissing = kind == .deletedRemotely || kind == .parentMissing
     if record.state.isDeleted, isMissing, remote == nil || remote?.state.isDeleted == true {
       return try deletedOnBothSides(fields, remote, record)
@@ -203,16 +203,16 @@ struct AcknowledgementHandler: SyncComponent {
   /// Returns whether the server refused references that the record no longer has. The next payload omits them.
   private func hasDiscardedReferences(
     _ fields: [String], _ kind: ConflictKind, _ remote: RemoteRecord?, _ record: StoredRecord
-  ) -> Bool {
+  ) throws -> Bool {
     guard kind == .deletedRemotely || kind == .parentMissing, !fields.isEmpty, !record.state.isDeleted,
-      remote?.state.isDeleted != true
+      remote?.state.isDeleted != true, fields.allSatisfy(isReference)
     else { return false }
-    return fields.allSatisfy { name in isReference(name) && sent.patch.fields[name] != record.state.fields[name] }
+    let asSent = try asSent(over: BaseTable.find(type, record.key, in: connection))
+    let changed = Set(fields.filter { asSent.fields[$0] != record.state.fields[$0] })
+    return table.keys(within: fields).allSatisfy { !changed.isDisjoint(with: $0.columns) }
   }
 
-  private func isReference(_ name: String) -> Bool {
-    table.places[name].map { table.columns[$0].reference != nil } == true
-  }
+  private func isReference(_ name: String) -> Bool { table.keys.contains { $0.columns.contains(name) } }
 
   private mutating func deletedOnBothSides(
     _ fields: [String], _ remote: RemoteRecord?, _ record: StoredRecord

@@ -135,18 +135,34 @@ struct BatchPlan: SyncComponent {
     if operation.kind == .delete { return try formerDependents(of: operation) }
     guard let table = catalog.tables[operation.entityType] else { return [] }
     var result: [Predecessor] = []
-    for (column, key) in try parents(of: operation, table) {
-      guard let reference = column.reference else { continue }
-      let waiting = try operations(of: reference.entityType, key)
+    for (key, id) in try parents(of: operation, table) {
+      let waiting = try operations(of: key.parent.type, id)
       if waiting.isEmpty { continue }
-      let creation =
-        try waiting.first { $0.kind == .create }
-        ?? (try isRestored(reference.entityType, key) ? waiting.first : nil)
-      if let creation {
-        result.append(Predecessor(operation: creation, column: column.column.isNotNull ? nil : column.name))
+      if let needed = try self.operation(needed: waiting, by: key, id) {
+        result.append(Predecessor(operation: needed, column: table.columnToLeaveOut(of: key)))
       }
     }
     return result + (try holders(of: operation, table))
+  }
+
+  /// Returns the operation after which the server has the values by which a foreign key references a parent, and the
+  /// parent is not deleted; `nil` if the server has them already.
+  private func operation(
+    needed waiting: [QueuedOperation], by key: Dependency, _ id: Int64
+  ) throws -> QueuedOperation? {
+    let creation = waiting.first { $0.kind == .create }
+    if let creation, creation.payload == nil { return creation }
+    if creation == nil, try isRestored(key.parent.type, id) { return waiting.first }
+    let base = try creation.flatMap(sentPatch)?.fields ?? BaseTable.find(key.parent.type, id, in: connection)?.fields
+    guard let base, let parent = try catalog.tables[key.parent.type]?.find(key: id, in: connection) else {
+      return creation
+    }
+    let isNeeded = key.key.columns.contains { pair in
+      let (before, now) = (base[pair.to] ?? .null, parent.state.fields[pair.to] ?? .null)
+      // A key of one column travels as the UUID of the parent, which needs any value at the server.
+      return key.columns.count > 1 ? before != now : before == .null && now != .null
+    }
+    return isNeeded ? waiting.last : creation
   }
 
   /// Returns the operations with which other records release UNIQUE values that this record uses. On the server these
@@ -178,27 +194,24 @@ struct BatchPlan: SyncComponent {
   /// Returns the parents of an operation's record: those of its row, or those of the sealed payload.
   private func parents(
     of operation: QueuedOperation, _ table: RecordTable
-  ) throws -> [(column: SharedColumn, key: Int64)] {
-    guard let payload = operation.payload else { return try table.parents(of: operation.entityId, in: connection) }
-    let patch: RecordPatch
-    do throws(SyncModelError) {
-      patch = try PushOperation(json: Array(payload.utf8)).patch
-    } catch {
-      // The operation fails alone when it is sent.
-      return []
-    }
+  ) throws -> [(key: Dependency, id: Int64)] {
+    guard operation.payload != nil else { return try table.parents(of: operation.entityId, in: connection) }
+    // An operation that cannot be read fails alone when it is sent.
+    guard let patch = sentPatch(of: operation) else { return [] }
     var sent = patch.fields
     if patch.isDeleted == false, let base = try BaseTable.find(operation.entityType, operation.entityId, in: connection)
     {
       // A restored record references all of its parents again.
       sent = base.fields.overlaid(with: sent)
     }
-    return try table.references.compactMap { column in
-      guard let reference = column.reference, case .text(let uuid)? = sent[column.name],
-        let parent = try catalog.tables[reference.entityType]?.find(uuid, in: connection)
-      else { return nil }
-      return (column, parent.key)
+    return try table.keys.compactMap { key in
+      try table.parent(by: key, in: sent, connection).map { (key, $0) }
     }
+  }
+
+  /// Returns the patch of a sealed operation.
+  private func sentPatch(of operation: QueuedOperation) -> RecordPatch? {
+    operation.payload.flatMap { try? PushOperation(json: Array($0.utf8)).patch }
   }
 
   /// Returns the operations of a parent, read once for all of its dependents.

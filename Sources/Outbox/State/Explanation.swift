@@ -111,16 +111,15 @@ package struct Explainer {
       Reason(text: "\($0.message); change the value, or discard the operation")
     }
     var step = Step(table: table, record: record, operation: operation, reason: try stopped(operation) ?? unsendable)
-    for column in table.columns where step.reason == nil && operation.kind != .delete {
-      guard let reference = column.reference, let parents = catalog.tables[reference.entityType],
-        case .text(let uuid)? = record.state.fields[column.name], let parent = try parents.find(uuid, in: connection),
+    let parents =
+      step.reason == nil && operation.kind != .delete ? try table.parents(of: record.key, in: connection) : []
+    for (key, id) in parents {
+      guard let above = catalog.tables[key.parent.type], let parent = try above.find(key: id, in: connection),
         parent.state.syncVersion == 0,
-        try QueuedOperation.ofRecord(reference.entityType, parent.key, in: connection).contains(where: {
-          $0.kind == .create
-        })
+        try QueuedOperation.ofRecord(key.parent.type, id, in: connection).contains(where: { $0.kind == .create })
       else { continue }
-      step.parents.append((column.name, uuid))
-      try visit(parents, parent, &order, &seen)
+      step.parents.append((key.columns.joined(separator: ", "), parent.uuid))
+      try visit(above, parent, &order, &seen)
     }
     order.append(step)
   }

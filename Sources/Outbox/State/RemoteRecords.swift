@@ -68,12 +68,12 @@ package struct RemoteRecords {
     func visit(_ table: RecordTable, _ record: StoredRecord) throws {
       guard seen.insert("\(table.entity.type) \(record.key)").inserted else { return }
       found.append((table.entity.type, record))
-      for (child, column) in catalog.children(of: table.entity.type) {
+      for (child, reference) in catalog.children(of: table.entity.type) {
         var children: [StoredRecord] = []
         // Images that were not sent stay. The responses to their own requests show that their parent is missing.
         try child.forEach(
           where: """
-            \(column.refers("record", to: record.key)) AND record.syncVersion > 0 AND record.serverId IS NOT NULL
+            \(reference.refers("record", to: record.key)) AND record.syncVersion > 0 AND record.serverId IS NOT NULL
             """, in: connection
         ) { children.append($0) }
         for record in children { try visit(child, record) }

@@ -14,9 +14,6 @@ extension RecordTable {
     return Dictionary(grouping: keys) { $0.key.columns[0].to }
   }
 
-  /// The columns, other than the local id and the UUID, that other rows reference.
-  package var referencedColumns: Set<String> { Set(referenced.keys) }
-
   /// Performs an update of a row, and lets the rows that reference one of its columns follow. All foreign keys are checked
   /// afterwards.
   /// - Parameter names: the columns that the update sets.

@@ -29,12 +29,17 @@ package struct RecordTable: Sendable {
   let usualInsertion: String
   /// An UPDATE of the common fields, which are all that changes when the server has stored an operation.
   let usualUpdate: String
-  /// The columns that reference synced records, and the query for the local ids in them.
+  /// The columns that reference synced records by themselves. Their values travel as the UUIDs of the records.
   package let references: [SharedColumn]
-  private let referenceSelection: String
+  /// All foreign keys to synced records, and the query for the local ids of the records that a row references.
+  package let keys: [Dependency]
+  let parentSelection: String
   private let statusUpdate: String
   /// The columns that other rows reference, other than the local id, with these foreign keys.
   let referenced: [String: [Dependency]]
+  /// The columns, other than the local id and the UUID, that other rows reference by any foreign key. A row that loses
+  /// such a value takes the references with it.
+  package let referencedColumns: Set<String>
   /// The shared columns of each UNIQUE constraint, except that of the UUID.
   package let uniqueKeys: [[String]]
 
@@ -52,6 +57,8 @@ package struct RecordTable: Sendable {
     orderedColumns = columns.sorted { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) }
     uniqueKeys = SyncBaseIndex.keys(of: entity, columns)
     referenced = Self.referenced(of: entity, in: entities)
+    referencedColumns = Set(entities.dependencies(on: entity).flatMap { $0.key.columns.map(\.to) })
+      .subtracting([entity.key, "uuid"])
     keepsUserEdits = entity.table.column(Entity.userEditsColumn) != nil
     defersForeignKeys = entity.table.defersForeignKeys
     let common = [
@@ -67,9 +74,9 @@ package struct RecordTable: Sendable {
     usualInsertion = Self.insertion(of: usualNames, into: entity)
     let (name, key) = (SQL.quoted(entity.table.name), SQL.quoted(entity.key))
     references = columns.filter { $0.reference != nil }
-    referenceSelection = """
-      SELECT \(references.map { $0.target(name) }.joined(separator: ", ")) FROM \(name) WHERE \(key) = ?
-      """
+    keys = entities.references(of: entity)
+    let parents = keys.map { $0.target($0.parent.key, child: name) }
+    parentSelection = "SELECT \(parents.joined(separator: ", ")) FROM \(name) WHERE \(key) = ?"
     statusUpdate = "UPDATE \(name) SET syncStatus = ? WHERE \(key) = ? AND isDirty = 1 AND syncStatus <> 'conflict'"
     selection = "SELECT \(names.joined(separator: ", ")) FROM \(SQL.quoted(entity.table.name)) AS record "
   }
@@ -90,20 +97,6 @@ package struct RecordTable: Sendable {
   /// Returns the record with a local id, deleted or not.
   package func find(key: Int64, in connection: Connection) throws -> StoredRecord? {
     try one(selection + "WHERE record.\(SQL.quoted(entity.key)) = ?", .integer(key), connection)
-  }
-
-  /// Returns the local ids of the synced records that a record references.
-  package func parents(of key: Int64, in connection: Connection) throws -> [(column: SharedColumn, key: Int64)] {
-    if references.isEmpty { return [] }
-    return try connection.withStatement(referenceSelection) { statement in
-      try statement.bind(key, at: 1)
-      guard try statement.step() else { return [] }
-      var parents: [(column: SharedColumn, key: Int64)] = []
-      for (index, column) in references.enumerated() {
-        if let parent: Int64 = try statement.row.decode(at: Int32(index)) { parents.append((column, parent)) }
-      }
-      return parents
-    }
   }
 
   /// Sets the `syncStatus` of a record. A record with an open conflict keeps its status.
@@ -252,7 +245,8 @@ extension RecordTable {
   ) throws {
     let changed = changedFields(from: old.fields, to: state.fields)
     let leavesOutMissing = isGone ?? state.isDeleted
-    let fields = try values(of: changed, references, connection, leavesOutMissing: leavesOutMissing)
+    let possible = leavesOutMissing ? try leavingOutMissingParents(changed, over: old.fields, connection) : changed
+    let fields = try values(of: possible, references, connection, leavesOutMissing: leavesOutMissing)
     var state = state
     if isGone == true, !bookkeeping.isDirty, fields.count < changed.members.count(where: { places[$0.name] != nil }) {
       state.syncVersion = old.syncVersion

@@ -38,10 +38,17 @@ package struct SyncCatalog: Sendable {
     return false
   }
 
+  /// Returns whether the row with a local id is deleted.
+  package func isDeleted(_ key: Int64, of entity: Entity, in connection: Connection) throws -> Bool {
+    try connection.fetchOne(
+      "SELECT isDeleted FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)", as: Bool.self)
+      == true
+  }
+
   /// Returns the references from other entities that cascade a deletion of this one.
-  package func children(of type: String) -> [(table: RecordTable, column: SharedColumn)] {
+  package func children(of type: String) -> [(table: RecordTable, key: Dependency)] {
     tables.values.sorted { $0.entity.type < $1.entity.type }.flatMap { table in
-      table.columns.filter { $0.reference?.entityType == type && $0.reference?.cascades == true }.map { (table, $0) }
+      table.keys.filter { $0.parent.type == type && $0.cascades }.map { (table, $0) }
     }
   }
 }
@@ -56,7 +63,7 @@ extension SyncCatalog {
     var seen: Set<String> = []
     func visit(_ type: String) {
       guard seen.insert(type).inserted, let table = tables[type] else { return }
-      for column in table.columns { if let parent = column.reference?.entityType { visit(parent) } }
+      for key in table.keys { visit(key.parent.type) }
       order.append(table)
     }
     for type in tables.keys.sorted() { visit(type) }

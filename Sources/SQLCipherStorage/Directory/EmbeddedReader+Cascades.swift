@@ -1,4 +1,5 @@
 import CipherSQL
+import SchemaModel
 import ServerStorage
 import SyncModel
 
@@ -47,7 +48,7 @@ extension EmbeddedReader {
         isPending: try statement.row.decode(at: 2))
     }
     guard var record = stored else { return nil }
-    record.parents = try parents(of: name)
+    record.parents = try parents(of: name).filter(\.key.cascades).map(\.name)
     return record
   }
 
@@ -56,17 +57,19 @@ extension EmbeddedReader {
     return RecordName(type, uuid)
   }
 
-  /// Returns the records that a record references with ON DELETE CASCADE.
-  private func parents(of name: RecordName) throws -> [RecordName] {
-    guard let selection = map.cascadingReferences[name.entityType] else { return [] }
-    return try connection.withStatement(selection.sql) { statement in
+  /// Returns the records that a record references.
+  func parents(of name: RecordName) throws -> [(key: Dependency, name: RecordName)] {
+    guard let parents = map.parents[name.entityType] else { return [] }
+    return try connection.withStatement(parents.sql) { statement in
       try statement.bind(name.entityUuid, at: 1)
       guard try statement.step() else { return [] }
-      var parents: [RecordName] = []
-      for (index, type) in selection.types.enumerated() {
-        if let uuid: String = try statement.row.decode(at: Int32(index)) { parents.append(RecordName(type, uuid)) }
+      var names: [(key: Dependency, name: RecordName)] = []
+      for (index, key) in parents.keys.enumerated() {
+        if let uuid: String = try statement.row.decode(at: Int32(index)) {
+          names.append((key, RecordName(key.parent.type, uuid)))
+        }
       }
-      return parents
+      return names
     }
   }
 

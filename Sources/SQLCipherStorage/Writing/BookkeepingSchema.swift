@@ -161,5 +161,24 @@ enum BookkeepingSchema {
           -- The highest version of a forgotten record. New records begin above it, so that no version is used twice.
           ALTER TABLE ServerState ADD COLUMN forgottenVersion INTEGER NOT NULL DEFAULT 0;
           """),
+      MigrationFile(
+        version: 9, name: "followed_values",
+        sql: """
+          -- A third kind of job: the values of dependents follow values of the record.
+          ALTER TABLE ServerJob RENAME TO ServerJobBefore;
+          CREATE TABLE ServerJob (
+            number INTEGER PRIMARY KEY,
+            kind TEXT NOT NULL CHECK (kind IN ('cascade', 'project', 'values')),
+            entityType TEXT NOT NULL,
+            entityUuid TEXT NOT NULL,
+            reference INTEGER NOT NULL DEFAULT 0, -- the reference by which dependents are being visited
+            after INTEGER, -- the row of the last dependent that was visited by it; NULL before the first
+            time INTEGER NOT NULL, -- the server's time of the change, in milliseconds since 1970
+            UNIQUE (kind, entityType, entityUuid)
+          ) STRICT;
+          INSERT INTO ServerJob (number, kind, entityType, entityUuid, reference, after, time)
+            SELECT number, kind, entityType, entityUuid, reference, after, time FROM ServerJobBefore;
+          DROP TABLE ServerJobBefore;
+          """),
     ])
 }

@@ -13,6 +13,7 @@ extension EmbeddedWriter {
   /// The stored data of a record before a change.
   struct Stored {
     var project: String?
+    var digest: String
     /// The digest in the sums; `nil` for a deleted record.
     var counted: Counted?
   }
@@ -27,7 +28,8 @@ extension EmbeddedWriter {
       let project: String? = try statement.row.decode(at: 0)
       let digest: String = try statement.row.decode(at: 1)
       let isDeleted: Bool = try statement.row.decode(at: 2)
-      return Stored(project: project, counted: isDeleted ? nil : Counted(project: project, digest: digest))
+      return Stored(
+        project: project, digest: digest, counted: isDeleted ? nil : Counted(project: project, digest: digest))
     }
   }
 

@@ -18,6 +18,8 @@ extension EmbeddedWriter {
     case cascade
     /// Dependents belong to the project of the record.
     case project
+    /// Values of dependents follow values of the record: ON UPDATE CASCADE, SET NULL or SET DEFAULT of several columns.
+    case values
   }
 
   private struct Job {
@@ -86,13 +88,6 @@ extension EmbeddedWriter {
     }
   }
 
-  func canReturn(_ name: RecordName) throws -> Bool {
-    try applyPendingCascades(to: name)
-    var graph = CascadeGraph<RecordName>()
-    try reader.load(name, into: &graph)
-    return graph.canReturn(name)
-  }
-
   /// Visits some dependents of the record that was changed last.
   /// - Returns: the number of visited dependents; `nil` if no job is left.
   private func visit(atMost limit: Int, within budget: ThreadTime? = nil) throws -> Int? {
@@ -121,6 +116,7 @@ extension EmbeddedWriter {
           try applyPendingCascades(to: name)
           if references[reference].action != .cascade { try detach(name, from: job.name, references[reference]) }
         case .project: try moveIfNeeded(name, at: job.time)
+        case .values: try noteValues(of: name, references[reference], under: job.name, at: job.time)
         }
         visited += 1
         after = row
@@ -231,6 +227,25 @@ extension EmbeddedWriter {
 
   func keepDeleted(_ record: ServerRecord) throws {
     try note(deletionOf: record.name, with: nil, isCascaded: false)
+  }
+
+  /// Gives a record a version if SQLite has changed its values with those of a record that it references.
+  private func noteValues(
+    of name: RecordName, _ reference: EntityMap.Dependent, under parent: RecordName, at time: Int64
+  ) throws {
+    guard let record = try reader.record(name), try digest(of: record) != stored(name)?.digest,
+      let changed = try reader.record(parent)?.state
+    else { return }
+    var previous = record
+    // The values before the change are no longer known.
+    for column in reference.columns { previous.state.fields[column] = nil }
+    let patch = RecordPatch(
+      fields: record.state.fields.filter { reference.columns.contains($0.name) },
+      updatedAt: reference.targets.map { changed.editTime(of: $0) }.max() ?? changed.updatedAt)
+    _ = try store(
+      name, over: previous, record.state.applying(patch), createdAt: record.createdAt, computing: [],
+      serviceFields: nil,
+      at: time, checksReferences: false)
   }
 
   /// Moves a dependent of a record that now belongs to another project. The dependent gets a new number, so that

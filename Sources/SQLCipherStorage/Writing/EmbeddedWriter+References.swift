@@ -1,4 +1,6 @@
 import CipherSQL
+import RecordStore
+import SchemaModel
 import ServerStorage
 import SyncModel
 
@@ -50,11 +52,7 @@ extension EmbeddedWriter {
   private func willBeDeleted(_ name: RecordName) throws -> Bool {
     var graph = CascadeGraph<RecordName>()
     try reader.load(name, into: &graph)
-    return switch graph.change(of: name) {
-    case .delete: true
-    case .restore: false
-    case nil: graph.records[name]?.isDeleted ?? true
-    }
+    return graph.willBeDeleted(name)
   }
 
   /// Returns the values of a reference's columns under SET DEFAULT.
@@ -101,5 +99,49 @@ extension EmbeddedWriter {
       // A request that deletes the record is refused. After its transaction the reference stays unchanged.
       if reader.notes.isRefusing { throw refusal }
     }
+  }
+}
+
+/// The records that a version references.
+extension EmbeddedWriter {
+  /// Checks that the records that a row references by some keys are not deleted, once the row's own record is restored.
+  /// - Throws: ``StorageRefusal``, which names the columns.
+  func requireParents(of name: RecordName, by keys: [Dependency]) throws {
+    if keys.isEmpty { return }
+    let columns = Set(keys.map(\.columns))
+    var graph = CascadeGraph<RecordName>()
+    try reader.load(name, into: &graph)
+    if graph.records[name]?.isDeleted == true { graph.apply(.restore, to: name) }
+    var deleted: [String] = []
+    for (key, parent) in try reader.parents(of: name) where parent != name && columns.contains(key.columns) {
+      try reader.load(parent, into: &graph)
+      if graph.willBeDeleted(parent) { deleted += key.columns.filter { !deleted.contains($0) } }
+    }
+    if !deleted.isEmpty { throw StorageRefusal.parentDeleted(columns: deleted) }
+  }
+
+  /// Returns the columns of foreign keys whose values no record has.
+  func missingParents(_ fields: SyncObject, _ table: RecordTable) throws -> [String] {
+    var missing: [String] = []
+    for key in table.keys where key.columns.allSatisfy({ fields[$0] ?? .null != .null }) {
+      guard try table.parent(by: key, in: fields, connection) == nil else { continue }
+      missing += key.columns.filter { !missing.contains($0) }
+    }
+    return missing
+  }
+}
+
+extension RecordTable {
+  /// Returns the foreign keys that a version references by for the first time.
+  func keys(toCheckIn state: RecordState, after previous: RecordState?) -> [Dependency] {
+    guard let previous, !previous.isDeleted else { return keys }
+    return keys.filter { key in key.columns.contains { state.fields[$0] != previous.fields[$0] } }
+  }
+}
+
+extension EntityMap.Dependent {
+  /// Whether the values of dependents follow a change of a record.
+  func follows(_ state: RecordState, after previous: RecordState) -> Bool {
+    targets.contains { state.fields[$0] != previous.fields[$0] }
   }
 }

@@ -118,6 +118,16 @@ struct EmbeddedWriter: RecordWriting {
     _ name: RecordName, over previous: ServerRecord?, _ state: RecordState, createdAt: Int64, computing: [String],
     serviceFields: Set<String>?, at time: Int64
   ) throws -> ServerRecord {
+    try store(
+      name, over: previous, state, createdAt: createdAt, computing: computing, serviceFields: serviceFields, at: time,
+      checksReferences: true)
+  }
+
+  /// - Parameter checksReferences: `false` for values that SQLite has stored already.
+  func store(
+    _ name: RecordName, over previous: ServerRecord?, _ state: RecordState, createdAt: Int64, computing: [String],
+    serviceFields: Set<String>?, at time: Int64, checksReferences: Bool
+  ) throws -> ServerRecord {
     guard let table = map.tables[name.entityType] else {
       throw StorageRefusal.invalid(field: "entityType", message: "unknown entity")
     }
@@ -130,8 +140,10 @@ struct EmbeddedWriter: RecordWriting {
     let released = state.isDeleted ? before.filter { state.fields[$0.name] == $0.value } : [:]
     let bookkeeping = RecordTable.Bookkeeping(
       serverId: .integer(serverId), createdAt: previous == nil ? createdAt : nil, lastSyncedAt: time)
+    let references = checksReferences && !state.isDeleted ? table.keys(toCheckIn: state, after: previous?.state) : []
     try refusing(name, state, table) {
       try writeRow(name, state, bookkeeping, isNew: previous == nil, leavingOut: released, computing, table)
+      try requireParents(of: name, by: references)
     }
     guard let row = try table.find(name.entityUuid, in: connection) else {
       throw ServerError(.system, "a row of \(name.entityType) is missing after it was written")
@@ -146,6 +158,12 @@ struct EmbeddedWriter: RecordWriting {
       serviceFields: serviceFields ?? previous?.serviceFields ?? [])
     record.released = released
     try note(record, at: time)
+    if let previous,
+      map.references(.values, to: name.entityType).contains(where: { $0.follows(state, after: previous.state) })
+    {
+      try addJob(.values, name, at: time)
+      try workWithinRequest()
+    }
     return record
   }
 
@@ -154,20 +172,22 @@ struct EmbeddedWriter: RecordWriting {
   private func refusing(_ name: RecordName, _ state: RecordState, _ table: RecordTable, _ write: () throws -> Void)
     throws
   {
+    // Without the savepoint a deferred foreign key would fail at the commit, and with it the other operations.
+    let attempt = table.keys.isEmpty ? { (body: () throws -> Void) in try body() } : connection.checkedSavepoint
     do {
       do {
-        try write()
+        try attempt(write)
       } catch let error as SQLError where error.isOfUniqueness {
-        guard let holder = try freeUniqueValues(for: name, state, table) else { return try write() }
+        guard let holder = try freeUniqueValues(for: name, state, table) else { return try attempt(write) }
         throw refusal(error, table, holder: holder)
       }
     } catch let error as MissingReferences {
-      throw StorageRefusal.invalid(
-        field: error.references.first?.column, message: "refers to a missing record")
+      throw StorageRefusal.parentMissing(columns: error.references.map(\.column))
     } catch let error as VaultError where error.code == .badValue {
       throw StorageRefusal.invalid(field: error.name, message: error.message)
     } catch let error as SQLError where error.code == .constraint {
-      throw refusal(error, table)
+      let missing = error.constraint == .foreignKey ? try missingParents(state.fields, table) : []
+      throw missing.isEmpty ? refusal(error, table) : .parentMissing(columns: missing)
     }
   }
 

@@ -20,6 +20,8 @@ struct EntityMap: Sendable {
     /// The referencing shared columns and the referenced columns.
     let columns: [String]
     let targets: [String]
+    /// Whether a change of the referenced values changes values that travel with the referencing record.
+    let isFollowed: Bool
     /// A SELECT of a page of dependents, in the order of their rows, by the uuid of the record, the row before the page
     /// and the size of the page.
     let page: String
@@ -28,8 +30,15 @@ struct EntityMap: Sendable {
     let defaults: String
   }
 
-  /// For each entity, the query for the UUIDs of the records that its records reference with ON DELETE CASCADE.
-  let cascadingReferences: [String: (sql: String, types: [String])]
+  /// For each entity that references others, the query for the UUIDs of the records that a record references.
+  let parents: [String: Parents]
+
+  /// The references of an entity.
+  struct Parents: Sendable {
+    let keys: [Dependency]
+    /// A SELECT of the UUID of the referenced record for each key.
+    let sql: String
+  }
   /// The entities whose deletion another record may prevent, by a reference to them or to one of their dependents.
   let obstructed: Set<String>
   /// For each entity, the references by which other records belong to its project.
@@ -53,19 +62,14 @@ struct EntityMap: Sendable {
         ways[reference.entityType]?.contains { reference.columns == [$0.column] } == true
       }
     }
-    cascadingReferences = tables.compactMapValues { table in
-      let cascading = keys.filter { $0.child.type == table.entity.type && $0.cascades }
-      if cascading.isEmpty { return nil }
-      let parents = cascading.map { key in
-        """
-        (SELECT parent.uuid FROM \(SQL.quoted(key.parent.table.name)) AS parent
-          WHERE \(key.isReferring(child: "record", parent: "parent")))
-        """
-      }
-      return (
-        "SELECT \(parents.joined(separator: ", ")) FROM \(SQL.quoted(table.entity.table.name)) AS record WHERE record.uuid = ?",
-        cascading.map(\.parent.type)
-      )
+    parents = tables.compactMapValues { table in
+      if table.keys.isEmpty { return nil }
+      let uuids = table.keys.map { $0.target("uuid", child: "record") }
+      return Parents(
+        keys: table.keys,
+        sql: """
+          SELECT \(uuids.joined(separator: ", ")) FROM \(SQL.quoted(table.entity.table.name)) AS record WHERE record.uuid = ?
+          """)
     }
     var obstructed = Set(dependents.filter { $1.contains { $0.action == .restrict || $0.action == .setDefault } }.keys)
     while true {
@@ -84,6 +88,7 @@ struct EntityMap: Sendable {
     switch kind {
     case .cascade: dependents[type]?.filter { $0.action != .restrict } ?? []
     case .project: members[type] ?? []
+    case .values: dependents[type]?.filter(\.isFollowed) ?? []
     }
   }
 
@@ -127,10 +132,10 @@ struct EntityMap: Sendable {
   var descriptions: [String: EntityDescription] {
     tables.mapValues { table in
       let columns = Dictionary(uniqueKeysWithValues: table.columns.map { ($0.name, $0) })
-      var references: [String: EntityDescription.Reference] = [:]
-      for column in table.columns {
-        guard let reference = column.reference else { continue }
-        references[column.name] = .init(entityType: reference.entityType, cascades: reference.cascades)
+      let references = table.keys.map { key in
+        EntityDescription.Reference(
+          entityType: key.parent.type, fields: key.columns,
+          targets: key.columns.count > 1 ? key.key.columns.map(\.to) : nil)
       }
       return EntityDescription(
         type: table.entity.type, schemaName: table.entity.sync?.schemaName ?? "", rules: table.rules,
@@ -155,6 +160,8 @@ extension EntityMap.Dependent {
     targetType = parent.type
     columns = key.columns.map(\.from)
     targets = key.columns.map(\.to)
+    // A reference of one column travels as a UUID.
+    isFollowed = columns.count > 1 && ![.restrict, .noAction].contains(key.onUpdate)
     let isNotNull = columns.contains { child.table.column($0)?.isNotNull == true }
     let replacements = key.columns.map { dependency.replacement(of: $0) }
     action =

@@ -47,8 +47,14 @@ public struct CascadeGraph<Name: Hashable & Sendable>: Sendable {
     return record.isCascaded && above.root == nil && above.isPending ? .restore : nil
   }
 
-  /// Returns whether a deleted record can be restored: no record above it was deleted by a user.
-  public func canReturn(_ name: Name) -> Bool { above(name).root == nil }
+  /// Returns whether a record is deleted after all changes. A record that the graph lacks counts as deleted.
+  public func willBeDeleted(_ name: Name) -> Bool {
+    switch change(of: name) {
+    case .delete: true
+    case .restore: false
+    case nil: records[name]?.isDeleted ?? true
+    }
+  }
 
   /// Returns the nearest record above a record that a user deleted, and whether dependents of any record above it have
   /// to be visited.

@@ -12,8 +12,8 @@ struct PushBatch {
   let storedAt: Int64
   let role: TokenRole
   let log: RequestLog
-  /// Records of which an operation of this request was not stored, with the id of that operation.
-  private var notStored: [RecordName: String] = [:]
+  /// Records of which an operation of this request was not stored, with that operation.
+  private var notStored: [RecordName: SentOperation] = [:]
   /// Whether the server stored exactly the sent payloads, and no other record changed with them.
   private(set) var isUnmodified = true
 
@@ -49,7 +49,7 @@ struct PushBatch {
       return PushResult(operationId: sent.id, outcome: outcome)
     case (.keyReused, _), (.returnStoredResponse, _):
       isUnmodified = false
-      if let name = sent.name { notStored[name] = sent.id }
+      if let name = sent.name { notStored[name] = sent }
       return PushResult(operationId: sent.id, outcome: .rejected(HTTPProblem.keyReused.problem))
     }
   }
@@ -59,11 +59,11 @@ struct PushBatch {
     do throws(HTTPProblem) {
       operation = try PushOperation(checking: sent.members, now: now)
     } catch {
-      if let name = sent.name { notStored[name] = sent.id }
+      if let name = sent.name { notStored[name] = sent }
       return try keep(.rejected(error.problem), sent, in: storage)
     }
     if let other = dependency(of: operation) {
-      notStored[operation.name] = sent.id
+      notStored[operation.name] = sent
       return .waiting(for: other)
     }
     let handler = PushHandler(
@@ -79,12 +79,12 @@ struct PushBatch {
         return handled
       }
       if taken > 0 { isUnmodified = false }
-      if !outcome.isStored { notStored[operation.name] = sent.id }
+      if !outcome.isStored { notStored[operation.name] = sent }
       return outcome
     } catch {
       guard HTTPProblem(ofMachine: error) == nil else { throw error }
       log.failure("an operation on \(entities[operation.name.entityType]?.type ?? "an unknown kind"): \(error)")
-      notStored[operation.name] = sent.id
+      notStored[operation.name] = sent
       return .rejected(HTTPProblem.failure.problem)
     }
   }
@@ -105,11 +105,18 @@ struct PushBatch {
 
   /// Returns the earlier operation that this operation needs and that was not stored.
   private func dependency(of operation: PushOperation) -> String? {
-    if let own = notStored[operation.name] { return own }
+    if let own = notStored[operation.name] { return own.id }
     guard !notStored.isEmpty, let entity = entities[operation.name.entityType] else { return nil }
-    for member in operation.patch.fields.members {
-      guard let reference = entity.references[member.name], case .text(let uuid) = member.value else { continue }
-      if let other = notStored[RecordName(reference.entityType, uuid)] { return other }
+    let fields = operation.patch.fields
+    for reference in entity.references {
+      if let targets = reference.targets {
+        let values = reference.fields.map { fields[$0] ?? .null }
+        if values.contains(.null) { continue }
+        let other = notStored.first { $0.entityType == reference.entityType && $1.values(of: targets) == values }
+        if let other { return other.value.id }
+      } else if let name = reference.fields.first, case .text(let uuid)? = fields[name] {
+        if let other = notStored[RecordName(reference.entityType, uuid)] { return other.id }
+      }
     }
     return nil
   }
@@ -121,7 +128,7 @@ struct PushBatch {
     case .merged: isUnmodified = false
     case .conflict, .rejected, .waiting:
       isUnmodified = false
-      if let name = sent.name { notStored[name] = sent.id }
+      if let name = sent.name { notStored[name] = sent }
     }
   }
 
@@ -164,6 +171,12 @@ struct SentOperation: Sendable {
     self.members = members
     id = try PushId.read("operationId", of: members)
     content = OperationContent(key: try PushId.read("idempotencyKey", of: members), operation: members)
+  }
+
+  /// Returns the values that the operation sets.
+  fileprivate func values(of names: [String]) -> [SyncValue] {
+    guard case .object(let fields)? = members["fields"] else { return [] }
+    return names.map { fields[$0] ?? .null }
   }
 
   /// The record that the operation names; `nil` if it does not name a record.

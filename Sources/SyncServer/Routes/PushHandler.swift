@@ -17,14 +17,29 @@ struct PushHandler {
   /// Stores an operation as far as the rules permit.
   /// - Returns: the outcome, and the number of other records that were deleted or restored with the record.
   func handle(_ operation: PushOperation) throws -> (outcome: PushResult.Outcome, taken: Int) {
-    let handled = try handleWhole(operation)
+    var handled = try handleWhole(operation)
     // Edits before a deletion are kept, and are no reason to refuse the deletion.
-    guard operation.kind == .delete, !operation.patch.fields.isEmpty, handled.outcome.isBrokenRule else {
-      return handled
+    if operation.kind == .delete, !operation.patch.fields.isEmpty, handled.outcome.isBrokenRule {
+      var deletion = operation
+      deletion.patch.fields = [:]
+      handled = try handleWhole(deletion)
     }
-    var deletion = operation
-    deletion.patch.fields = [:]
-    return try handleWhole(deletion)
+    handled.outcome = try namingLostEdits(of: operation, handled.outcome)
+    return handled
+  }
+
+  /// Returns the outcome with the edits of a deleted record that were not stored: those that break a rule of the data, and
+  /// references to missing records. An accepted operation was stored whole.
+  private func namingLostEdits(
+    of operation: PushOperation, _ outcome: PushResult.Outcome
+  ) throws -> PushResult.Outcome {
+    guard case .accepted = outcome, !operation.patch.fields.isEmpty, let record = try storage.record(operation.name),
+      record.state.isDeleted
+    else { return outcome }
+    let lost = operation.patch.fields.members.filter { record.state.fields[$0.name] ?? .null != $0.value }
+    if lost.isEmpty { return outcome }
+    return .merged(
+      record.remote(entities), lost: lost.map { OverwrittenValue(field: $0.name, side: .local, value: $0.value) })
   }
 
   private func handleWhole(_ operation: PushOperation) throws -> (outcome: PushResult.Outcome, taken: Int) {
@@ -36,9 +51,6 @@ struct PushHandler {
     if !entity.hasUserEdits { operation.patch.userEditedFields = nil }
     let existing = try storage.record(operation.name)
     if existing == nil, let outcome = try handleUnknown(operation) { return (outcome, 0) }
-    if operation.kind != .delete, let conflict = try conflict(ofReferences: operation, entity, existing) {
-      return (conflict, 0)
-    }
     do {
       // A deletion that a dependent refuses leaves nothing behind.
       return try operation.kind == .delete
@@ -46,6 +58,8 @@ struct PushHandler {
     } catch let refusal as StorageRefusal {
       switch refusal {
       case .invalid(let field, let message): return (.rejected(HTTPProblem.invalid(message, field: field).problem), 0)
+      case .parentMissing(let columns): return (conflict(.parentMissing, columns, existing), 0)
+      case .parentDeleted(let columns): return (conflict(.deletedRemotely, columns, existing), 0)
       case .notUnique(let columns, let holder):
         return (conflict(.notUnique, columns, existing, other: holder), 0)
       // From the device's view the record was deleted there, and the server's side uses it.
@@ -114,7 +128,6 @@ struct PushHandler {
     // A field that is marked as edited stays marked.
     patch.userEditedFields = patch.userEditedFields.map { $0.union(existing.state.userEditedFields) }
     let state = existing.state.applying(patch)
-    if let conflict = try conflict(ofBringingBack: state, entity, existing) { return (conflict, 0) }
     let (record, taken) = try store(operation, state, entity, changing: existing)
     return (.accepted(record), taken)
   }
@@ -129,7 +142,6 @@ struct PushHandler {
     if let conflict = result.conflict {
       return (self.conflict(conflict.kind, conflict.fields, existing), 0)
     }
-    if let conflict = try conflict(ofBringingBack: result.merged, entity, existing) { return (conflict, 0) }
     let (record, taken) = try store(
       operation, result.merged, entity, changing: existing, computing: result.fieldsToCompute)
     return (.merged(record.remote(entities), lost: result.lost), taken)
@@ -164,46 +176,6 @@ struct PushHandler {
 }
 
 extension PushHandler {
-  /// Returns the conflict of an operation that references a missing or deleted record.
-  func conflict(
-    ofReferences operation: PushOperation, _ entity: EntityDescription, _ existing: ServerRecord?
-  ) throws -> PushResult.Outcome? {
-    var missing: [String] = []
-    var deleted: [String] = []
-    // A stored reference is no change. The referenced record may have been deleted since.
-    let changed = operation.patch.fields.filter { existing?.state.fields[$0.name] != $0.value }
-    for (column, target) in targets(of: changed, entity) {
-      switch try storage.isDeleted(target) {
-      case nil: missing.append(column)
-      case true?: deleted.append(column)
-      case false?: break
-      }
-    }
-    if !missing.isEmpty { return conflict(.parentMissing, missing, existing) }
-    if !deleted.isEmpty { return conflict(.deletedRemotely, deleted, existing) }
-    return nil
-  }
-
-  /// Returns the conflict of restoring a record whose parent is deleted.
-  func conflict(
-    ofBringingBack state: RecordState, _ entity: EntityDescription, _ existing: ServerRecord
-  ) throws -> PushResult.Outcome? {
-    guard existing.state.isDeleted, !state.isDeleted else { return nil }
-    // In a cycle a parent was deleted along with the record, and returns with it.
-    if try storage.canReturn(existing.name) { return nil }
-    let deleted = try targets(of: state.fields, entity).filter { column, target in
-      try entity.references[column]?.cascades == true && storage.isDeleted(target) == true
-    }
-    return deleted.isEmpty ? nil : conflict(.deletedRemotely, deleted.map(\.column), existing)
-  }
-
-  private func targets(of fields: SyncObject, _ entity: EntityDescription) -> [(column: String, target: RecordName)] {
-    fields.members.compactMap { member in
-      guard let reference = entity.references[member.name], case .text(let uuid) = member.value else { return nil }
-      return (member.name, RecordName(reference.entityType, uuid))
-    }
-  }
-
   /// Returns a conflict of the operation's record. `other` is the record that holds the UNIQUE value or the reference.
   func conflict(
     _ kind: ConflictKind, _ fields: [String], _ existing: ServerRecord?, other: RecordName? = nil

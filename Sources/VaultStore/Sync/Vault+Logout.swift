@@ -52,9 +52,6 @@ extension SyncCatalog {
     // Within a cycle, the other entities decide.
     if seen.contains(type) { return true }
     guard let table = tables[type], table.rules.policy == .serverWins else { return false }
-    return table.columns.allSatisfy { column in
-      guard let reference = column.reference, reference.cascades else { return true }
-      return isReferenceData(reference.entityType, seen: seen.union([type]))
-    }
+    return table.keys.allSatisfy { !$0.cascades || isReferenceData($0.parent.type, seen: seen.union([type])) }
   }
 }

@@ -53,7 +53,19 @@ struct AgreementCheck {
     throw Violation(
       6,
       try ["\(device.name) and the server differ about \(different.count) of \(type)"]
-        + different.sorted().prefix(3).flatMap { try state.lines(type, $0) })
+        + different.sorted().prefix(3).flatMap { try state.lines(type, $0) } + waiting(device))
+  }
+
+  /// The versions that the device cannot store, and the records that they wait for. The records of a cycle wait for each
+  /// other.
+  private func waiting(_ device: any WatchedDevice) throws -> [String] {
+    try device.read { connection in
+      try connection.fetch(
+        """
+        SELECT entityType || ' ' || entityUuid || ' waits for ' || coalesce(waitsFor, '') || ': ' || detail FROM SyncInbox
+        ORDER BY entityUuid LIMIT 60
+        """, as: String.self)
+    }.map { "\(device.name): \($0)" }
   }
 
   /// Equal records have the versions of the server.
@@ -93,7 +105,8 @@ struct AgreementCheck {
   }
 
   /// The records of which the device cannot have the server's version before the user acts: versions whose UNIQUE value another record
-  /// has that waits for the user, records whose sealed operation is blocked, and the records that reference any of these.
+  /// has that waits for the user, records whose sealed operation is blocked or that are in
+  /// conflict, and the records that reference any of these.
   private func heldBack(_ device: any WatchedDevice) throws -> Set<String> {
     try device.read { connection in
       var held = Set(
@@ -101,6 +114,7 @@ struct AgreementCheck {
           """
           SELECT entityUuid FROM OfflineSyncQueue
           WHERE completedAt IS NULL AND payload IS NOT NULL AND parkedBehind IS NOT NULL
+          UNION ALL SELECT entityUuid FROM OfflineConflictResolution WHERE resolvedAt IS NULL
           """, as: String.self))
       let holders = try holdersOfRefused(device, connection)
       let waiting = try connection.fetchRows(
@@ -136,6 +150,8 @@ struct AgreementCheck {
         found[uuid]? += try referring(to: holder.uuid, table, device.vault.syncCatalog, connection)
       }
       found[uuid]? += try parents(of: fields, table, device.vault.syncCatalog, connection)
+      // A record that the server refused may reference values that the version replaces.
+      found[uuid]? += try referring(to: uuid, table, device.vault.syncCatalog, connection).filter(\.awaitsUser)
     }
     return found
   }

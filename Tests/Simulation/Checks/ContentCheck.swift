@@ -31,7 +31,8 @@ struct ContentCheck {
               """), as: String.self, Int64.self, SQLArgument.self)
       }
       for (uuid, version, value) in ours {
-        guard let (otherVersion, other) = theirs[uuid], otherVersion == version, other != value else { continue }
+        guard let (otherVersion, other) = theirs[uuid], otherVersion == version, !Self.areEqual(other, value)
+        else { continue }
         let type = table.entity.type
         throw Violation(
           6,
@@ -40,6 +41,15 @@ struct ContentCheck {
               + "\(value) and \(other)"
           ] + (try state.lines(type, uuid)))
       }
+    }
+  }
+
+  /// A whole REAL equals its integer, as in the values of the wire.
+  private static func areEqual(_ left: SQLArgument, _ right: SQLArgument) -> Bool {
+    switch (left, right) {
+    case (.integer(let integer), .real(let real)), (.real(let real), .integer(let integer)):
+      Int64(exactly: real) == integer
+    default: left == right
     }
   }
 }

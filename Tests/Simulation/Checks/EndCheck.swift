@@ -1,4 +1,5 @@
 import CipherSQL
+import SchemaModel
 import SyncModel
 
 /// What happened to vaults and servers, as far as it excuses states that would be violations otherwise.
@@ -86,7 +87,8 @@ struct EndCheck {
       }
     }
     return HistoryCheck(
-      history: try store.history(in: server), connection: server, store: store, operations: circumstances.operations,
+      history: try store.history(in: server), connection: server, entities: try Entities.read(from: server),
+      store: store, operations: circumstances.operations,
       handled: handled, resent: resent)
   }
 

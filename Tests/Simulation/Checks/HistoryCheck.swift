@@ -1,4 +1,5 @@
 import CipherSQL
+import SchemaModel
 import SyncModel
 
 /// Statements 3 and 4 at the server: each operation takes effect once, and no record is stored before the records
@@ -6,6 +7,8 @@ import SyncModel
 struct HistoryCheck {
   let history: [ServerStore.Version]
   let connection: Connection
+  /// The entities of the server.
+  let entities: Entities
   let store: ServerStore
   /// The sent operations.
   let operations: [String: PushOperation]
@@ -128,8 +131,26 @@ struct HistoryCheck {
           open.append(value)
         }
       }
+      open += parentsByValue(of: next)
     }
     return false
+  }
+
+  /// The records that had the values by which a record referenced others with foreign keys of several columns.
+  private func parentsByValue(of uuid: String) -> [String] {
+    let own = operations.values.filter { $0.entityUuid == uuid }
+    guard let type = own.first?.entityType, let entity = entities.all.first(where: { $0.type == type }) else {
+      return []
+    }
+    func values(_ operations: [PushOperation], _ column: String) -> Set<String> {
+      Set(operations.compactMap { $0.patch.fields[column]?.json })
+    }
+    return entities.references(of: entity).filter { $0.columns.count > 1 }.flatMap { key in
+      Dictionary(grouping: operations.values.filter { $0.entityType == key.parent.type }, by: \.entityUuid).filter {
+        _, other in
+        key.key.columns.allSatisfy { !values(own, $0.from).isDisjoint(with: values(other, $0.to)) }
+      }.keys
+    }
   }
 
   func lines(of uuid: String) -> [String] {

@@ -34,11 +34,12 @@ enum Operation {
   }
 
   static func delete(
-    _ type: String, _ uuid: String, version: Int64, id: String = newUuid(), at time: String = "2026-03-01T10:00:00.000Z"
+    _ type: String, _ uuid: String, version: Int64, fields: SyncObject = [:], id: String = newUuid(),
+    at time: String = "2026-03-01T10:00:00.000Z"
   ) -> SyncValue {
     [
       "operationId": .text(id), "idempotencyKey": .text(id), "operationType": "delete", "entityType": .text(type),
-      "entityUuid": .text(uuid),
+      "entityUuid": .text(uuid), "fields": .object(fields),
       "baseVersion": .integer(version), "schemaVersion": 1, "updatedAt": .text(time),
     ]
   }

@@ -1,0 +1,261 @@
+import CipherSQL
+import RecordStore
+import SchemaModel
+import SyncModel
+
+/// Versions from the server whose UNIQUE values move between records.
+///
+/// The server stored them in another order, or in several steps. SQLite checks each row, so it would refuse the first
+/// one, although the set is valid.
+extension RemoteChanges {
+  /// Applies a page as a set: referenced records first, and UNIQUE values in any order.
+  package func apply(_ changes: [RemoteRecord], counts: inout ApplyCounts) throws {
+    let types = catalog.parentsFirst.enumerated().map { ($1.entity.type, $0) }
+    let ranks = Dictionary(types, uniquingKeysWith: { first, _ in first })
+    let ordered = changes.enumerated().map { (rank: ranks[$1.entityType] ?? .max, place: $0, change: $1) }.sorted {
+      ($0.rank, $0.place) < ($1.rank, $1.place)
+    }
+    for (_, _, change) in ordered { try apply(change, counts: &counts) }
+    try resolveClashes(counts: &counts)
+  }
+
+  /// Performs the work that follows the last page of a pull.
+  package func endPull(counts: inout ApplyCounts) throws {
+    // Versions that were refused on an earlier page may fit now.
+    let refused = try connection.fetchRows(
+      "SELECT entityType, entityUuid FROM SyncInbox WHERE reason = 'refused' ORDER BY rowid LIMIT \(Self.largestClash)",
+      as: String.self, String.self)
+    inbox.clashes = refused.map { RecordIdentity(entityType: $0, entityUuid: $1) }
+    try resolveClashes(counts: &counts)
+    try restoreSurvivingChildren()
+    try sync.noteFilled()
+  }
+
+  /// Stores versions that were refused because of a UNIQUE value if another waiting version releases the value.
+  package func resolveClashes(counts: inout ApplyCounts) throws {
+    let names = inbox.clashes
+    for name in names {
+      guard let set = try clash(of: name) else { continue }
+      var stored = ApplyCounts()
+      do {
+        try connection.checkedSavepoint { try store(set, counts: &stored) }
+      } catch is UnresolvedClash {
+        continue
+      } catch let error as SQLError where error.code == .constraint {
+        continue
+      }
+      counts.applied += stored.applied
+      counts.merged += stored.merged
+      counts.conflicts += stored.conflicts
+      counts.kept = max(0, counts.kept - set.count)
+    }
+    inbox.clashes = []
+  }
+
+  private struct UnresolvedClash: Error {}
+
+  /// The most versions of one set. Larger sets stay in the inbox, so that the transaction stays short.
+  private static let largestClash = 200
+
+  /// Returns a refused version with the versions that release the values it uses, and those that these reference; `nil` if
+  /// a record that does not change, or that has local changes, holds a value.
+  private func clash(of name: RecordIdentity) throws -> [RemoteRecord]? {
+    var set: [RemoteRecord] = []
+    var seen: Set<RecordIdentity> = [name]
+    var open = [name]
+    while let next = open.popLast() {
+      let kept = try connection.fetchRows(
+        """
+        SELECT record, waitsFor FROM SyncInbox
+        WHERE entityType = \(next.entityType) AND entityUuid = \(next.entityUuid) AND reason IN ('refused', 'parent_missing')
+        """, as: String.self, String?.self
+      ).first
+      guard let (json, waitsFor) = kept, set.count < Self.largestClash, let table = catalog.tables[next.entityType]
+      else {
+        return nil
+      }
+      let remote = try RemoteRecord(json: Array(json.utf8))
+      if let waitsFor, let type = table.references(in: remote.state.fields).first(where: { $0.uuid == waitsFor })?.type
+      {
+        let parent = RecordIdentity(entityType: type, entityUuid: waitsFor)
+        if seen.insert(parent).inserted { open.append(parent) }
+      }
+      let record = try table.find(remote.entityUuid, in: connection)
+      if let version = record?.state.syncVersion, version >= remote.state.syncVersion {
+        // The inbox version is obsolete: this version, or a newer one, was stored later. Clearing the record would
+        // leave its UNIQUE values empty.
+        try forgetKept(next.entityType, next.entityUuid)
+        return nil
+      }
+      // Local changes can only be merged with the complete version. The server merges when it receives them.
+      if remote.state.isDeleted, record?.isDirty == true { return nil }
+      set.append(remote)
+      // The server keeps the values of a deleted record outside the unique keys, so another record may have them.
+      if remote.state.isDeleted { continue }
+      for holder in try table.holders(of: remote.state.fields, besides: remote.entityUuid, in: connection) {
+        if holder.isDirty { return nil }
+        // The server has acknowledged the deletion, so the row can be removed.
+        if holder.isDeleted, try sync.purgeDeleted(holder.uuid, of: table) { continue }
+        if holder.isDeleted, try reuseRow(of: holder.uuid, for: remote, table) { continue }
+        let key = RecordIdentity(entityType: next.entityType, entityUuid: holder.uuid)
+        if seen.insert(key).inserted { open.append(key) }
+      }
+    }
+    return set
+  }
+
+  private func store(_ set: [RemoteRecord], counts: inout ApplyCounts) throws {
+    inbox.isStoringSet = true
+    defer { inbox.isStoringSet = false }
+    try connection.deferringForeignKeys {
+      for remote in set where remote.state.isDeleted {
+        guard let table = catalog.tables[remote.entityType] else { continue }
+        try delete(remote, from: table, counts: &counts)
+      }
+      for remote in set {
+        if let table = catalog.tables[remote.entityType] { try clear(remote, table) }
+      }
+      for remote in parentsFirst(set.filter { !$0.state.isDeleted }) { try applyNow(remote, counts: &counts) }
+    }
+  }
+
+  /// Orders versions: a referenced record before those that reference it. The rest of a cycle keeps its order.
+  private func parentsFirst(_ set: [RemoteRecord]) -> [RemoteRecord] {
+    var (order, rest) = ([RemoteRecord](), set)
+    while !rest.isEmpty {
+      let waiting = Set(rest.map(\.entityUuid))
+      let ready = rest.filter { remote in
+        let parents = catalog.tables[remote.entityType]?.references(in: remote.state.fields) ?? []
+        return !parents.contains { $0.uuid != remote.entityUuid && waiting.contains($0.uuid) }
+      }
+      if ready.isEmpty { return order + rest }
+      order += ready
+      let done = Set(ready.map(\.entityUuid))
+      rest.removeAll { done.contains($0.entityUuid) }
+    }
+    return order
+  }
+
+  /// Applies a version from the inbox.
+  /// - Throws: ``UnresolvedClash`` if the version returns to the inbox.
+  private func applyNow(_ remote: RemoteRecord, counts: inout ApplyCounts) throws {
+    try forgetKept(remote.entityType, remote.entityUuid)
+    try apply(remote, counts: &counts)
+    let isKept = try connection.fetchOne(
+      "SELECT 1 FROM SyncInbox WHERE entityType = \(remote.entityType) AND entityUuid = \(remote.entityUuid)",
+      as: Int.self)
+    if isKept != nil { throw UnresolvedClash() }
+  }
+
+  /// Applies a deletion whose version has UNIQUE values of another record. The row keeps its own values until it is
+  /// removed.
+  private func delete(_ remote: RemoteRecord, from table: RecordTable, counts: inout ApplyCounts) throws {
+    guard let record = try table.find(remote.entityUuid, in: connection) else {
+      return try forgetKept(remote.entityType, remote.entityUuid)
+    }
+    var remote = remote
+    for key in try table.uniqueKeys(in: connection) {
+      for column in key.columns { remote.state.fields[column.name] = record.state.fields[column.name] }
+    }
+    try applyNow(remote, counts: &counts)
+    guard try !sync.purgeDeleted(remote.entityUuid, of: table) else { return }
+    // If a user restores the row, the operation builds on the version whose values the row has, and the server
+    // merges.
+    try connection.execute(
+      """
+      UPDATE \(identifier: table.entity.table.name) SET syncVersion = \(record.state.syncVersion)
+      WHERE \(identifier: table.entity.key) = \(record.key)
+      """)
+  }
+
+  /// Removes the UNIQUE values from a row whose next version follows in the same set. A column becomes NULL if it
+  /// may, otherwise it receives a value that no other row has.
+  private func clear(_ remote: RemoteRecord, _ table: RecordTable) throws {
+    guard let record = try table.find(remote.entityUuid, in: connection), !record.isDirty else { return }
+    var assignments: [SQL] = []
+    var names: [String] = []
+    for key in try table.uniqueKeys(in: connection) {
+      let having = key.having(remote.state.fields)
+      let cleared = having.clearing(connection.environment, referenced: table.referencedColumns)
+      guard let (column, value) = cleared else { continue }
+      // The row of a deletion is not written again, so it keeps its reference.
+      if remote.state.isDeleted, column.reference != nil, column.column.isNotNull { continue }
+      assignments.append("\(identifier: column.name) = \(value)")
+      names.append(column.name)
+    }
+    guard let first = assignments.first else { return }
+    let all = assignments.dropFirst().reduce(first) { "\($0), \($1)" }
+    try connection.withoutChecks {
+      try table.keepingReferences(to: record.key, changing: names, in: connection) {
+        _ = try connection.execute(
+          """
+          UPDATE \(identifier: table.entity.table.name) SET \(all) WHERE \(identifier: table.entity.key) = \(record.key)
+          """)
+      }
+    }
+  }
+}
+
+/// Rows of deleted records that other rows reference by UNIQUE values of several columns.
+///
+/// Such a reference is to whichever record has the values. If the server has them in another record, that record gets
+/// the row: the row cannot be removed before the other one has the values, and both cannot have them at once.
+extension RemoteChanges {
+  /// Gives the row of a deleted record to the record of a version that has its UNIQUE values.
+  /// - Returns: `false` if the row has to stay, or if a reference is to another value or to the local id.
+  func reuseRow(of uuid: String, for remote: RemoteRecord, _ table: RecordTable) throws -> Bool {
+    let entity = table.entity
+    guard try !table.has(remote.entityUuid, in: connection),
+      let record = try table.find(uuid, in: connection), try sync.isRemovable(record.key, entity)
+    else { return false }
+    for dependency in catalog.entities.dependencies(on: entity) {
+      let isEqual = dependency.key.columns.allSatisfy { pair in
+        remote.state.fields[pair.to] != nil && remote.state.fields[pair.to] == record.state.fields[pair.to]
+      }
+      if isEqual { continue }
+      let referring = try connection.fetchOne(
+        """
+        SELECT 1 FROM \(identifier: dependency.child.table.name) AS child WHERE \(dependency.refers("child", to: record.key))
+        LIMIT 1
+        """, as: Int.self)
+      if referring != nil { return false }
+    }
+    try BaseTable.forget(entity.type, record.key, in: connection)
+    try noteGone(record.key, table)
+    try connection.execute(
+      """
+      UPDATE \(identifier: entity.table.name) SET uuid = \(remote.entityUuid), serverId = NULL, syncVersion = 0
+      WHERE \(identifier: entity.key) = \(record.key)
+      """)
+    return true
+  }
+
+  /// Removes a record that the server refused, and gives its row to the record that has its UNIQUE values at the server.
+  /// - Returns: `false` if the inbox has no such version, or if the row has to stay.
+  func giveRow(of record: StoredRecord, in conflict: OpenConflict, _ table: RecordTable) throws -> Bool {
+    let entity = table.entity
+    let json = try connection.fetchOne(
+      """
+      SELECT record FROM SyncInbox WHERE entityType = \(entity.type) AND reason = 'refused' AND entityUuid = (
+        SELECT otherUuid FROM OfflineConflictResolution WHERE conflictId = \(conflict.id))
+      """, as: String.self)
+    guard let json, record.state.syncVersion == 0 else { return false }
+    let remote = try RemoteRecord(json: Array(json.utf8))
+    do {
+      try connection.checkedSavepoint {
+        try outbox.removeUnfinished(entity.type, record.key)
+        try connection.execute(
+          """
+          UPDATE \(identifier: entity.table.name) SET isDeleted = 1, isDirty = 0
+          WHERE \(identifier: entity.key) = \(record.key)
+          """)
+        guard try reuseRow(of: record.uuid, for: remote, table) else { throw UnresolvedClash() }
+        var counts = ApplyCounts()
+        try applyNow(remote, counts: &counts)
+      }
+    } catch is UnresolvedClash {
+      return false
+    }
+    return true
+  }
+}

@@ -1,0 +1,83 @@
+import CipherSQL
+import SchemaModel
+import SyncModel
+
+/// The synced records that a record references, by foreign keys of one or of several columns.
+extension RecordTable {
+  /// Returns the local ids of the synced records that a record references.
+  package func parents(of key: Int64, in connection: Connection) throws -> [(key: Dependency, id: Int64)] {
+    if keys.isEmpty { return [] }
+    return try connection.withStatement(parentSelection) { statement in
+      try statement.bind(key, at: 1)
+      guard try statement.step() else { return [] }
+      var parents: [(key: Dependency, id: Int64)] = []
+      for (index, key) in keys.enumerated() {
+        if let parent: Int64 = try statement.row.decode(at: Int32(index)) { parents.append((key, parent)) }
+      }
+      return parents
+    }
+  }
+
+  /// Returns the local id of the record that fields reference by a foreign key; `nil` without such a record, and if a
+  /// column of the key has no value.
+  package func parent(by key: Dependency, in fields: SyncObject, _ connection: Connection) throws -> Int64? {
+    var query: SQL = """
+      SELECT target.\(identifier: key.parent.key) FROM \(identifier: key.parent.table.name) AS target WHERE 1
+      """
+    for pair in key.key.columns {
+      guard let value = fields[pair.from], value != .null, let place = places[pair.from] else { return nil }
+      let argument: SQLArgument
+      do throws(FieldProblem) {
+        argument = try columns[place].argument(value)
+      } catch {
+        return nil
+      }
+      let target: SQL = "target.\(identifier: pair.to)"
+      guard let reference = columns[place].reference else {
+        query.append(" AND \(target) = \(argument)")
+        continue
+      }
+      query.append(
+        """
+         AND \(target) = (SELECT named.\(identifier: reference.key) FROM \(identifier: reference.table) AS named
+          WHERE named.uuid = \(argument))
+        """)
+    }
+    return try connection.fetchOne(query, as: Int64.self)
+  }
+
+  /// Returns the records that fields reference by their UUID.
+  package func references(in fields: SyncObject) -> [(type: String, uuid: String)] {
+    references.compactMap { column in
+      guard let reference = column.reference, case .text(let uuid)? = fields[column.name] else { return nil }
+      return (reference.entityType, uuid)
+    }
+  }
+
+  /// Returns the foreign keys that have no other columns than some.
+  package func keys(within names: some Sequence<String>) -> [Dependency] {
+    let names = Set(names)
+    return keys.filter { names.isSuperset(of: $0.columns) }
+  }
+
+  /// Returns changed fields without the foreign keys of several columns that would reference a missing record.
+  func leavingOutMissingParents(
+    _ changed: SyncObject, over fields: SyncObject, _ connection: Connection
+  ) throws -> SyncObject {
+    var changed = changed
+    for key in keys where key.columns.count > 1 && key.columns.contains(where: { changed[$0] != nil }) {
+      let all = fields.overlaid(with: changed)
+      guard key.columns.allSatisfy({ all[$0] ?? .null != .null }), try parent(by: key, in: all, connection) == nil
+      else {
+        continue
+      }
+      for name in key.columns { changed[name] = nil }
+    }
+    return changed
+  }
+
+  /// Returns the column of a foreign key that can be NULL while the parent does not exist; `nil` if none can.
+  package func columnToLeaveOut(of key: Dependency) -> String? {
+    key.columns.first { name in places[name].map { !columns[$0].column.isNotNull } ?? false }
+  }
+}
