@@ -8,7 +8,8 @@ struct KeptValues {
     let entity: String
     let marker: String
     let isDeleted: Bool
-    let holder: String
+    /// The devices that had the value and can send it again.
+    var holders: Set<String>
   }
 
   /// The values by record, of records without unsent changes on any device.
@@ -42,12 +43,21 @@ struct KeptValues {
             guard let version = current[uuid], version.isDeleted == isDeleted, version.marker ?? "" == marker else {
               continue
             }
-            values[uuid] = Value(entity: kind.entity, marker: marker, isDeleted: isDeleted, holder: device.name)
+            let holders = (values[uuid]?.holders ?? []).union([device.name])
+            values[uuid] = Value(entity: kind.entity, marker: marker, isDeleted: isDeleted, holders: holders)
           }
         }
       }
     }
     values = values.filter { !unsent.contains($0.key) }
+  }
+
+  /// Forgets the values that only this device had, because its vault is replaced by a backup. The server may have lost a
+  /// value that the device has not sent again. Values that other devices received meanwhile are kept by the next loss of
+  /// the server.
+  mutating func forgetValues(of device: String) {
+    for uuid in values.keys { values[uuid]?.holders.remove(device) }
+    values = values.filter { !$0.value.holders.isEmpty }
   }
 
   /// - Parameters:
@@ -79,7 +89,7 @@ struct KeptValues {
       throw Violation(
         1,
         [
-          "\(value.holder) had '\(value.marker)'\(value.isDeleted ? ", deleted," : "") as the server did, and now the "
+          "\(value.holders.sorted().joined(separator: ", ")) had '\(value.marker)'\(value.isDeleted ? ", deleted," : "") as the server did, and now the "
             + "server has \(now.map { "'\($0.marker ?? "")'\($0.isDeleted ? ", deleted" : "")" } ?? "nothing"):",
           "\(value.entity) \(uuid)",
         ])

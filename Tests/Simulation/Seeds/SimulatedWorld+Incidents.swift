@@ -97,6 +97,7 @@ extension SimulatedWorld {
       backup.path, to: device.path, with: SimulatedDevice.secret, configuration: device.machine.configuration)
     // A user who restores a backup discards later writes. Writes that the server had are checked elsewhere.
     for index in backup.entries..<max(backup.entries, device.journal.entries.count) { device.settle(index) }
+    for index in incidents.kept.indices { incidents.kept[index].forgetValues(of: device.name) }
     trace.note("incident", "the vault of \(device.name) is restored")
     try open(device, lives: false)
     try noteUnfinished()
