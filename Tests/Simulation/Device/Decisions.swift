@@ -21,17 +21,20 @@ struct Decisions {
   }
 
   /// Decides about each open conflict with a probability.
+  /// - Parameter givesValues: whether the user first tries to give fields other values. A user who takes one side of each
+  ///   conflict can bring the same conflicts back: restoring a parent takes a value that another record has, and keeping
+  ///   the parent deleted leaves its child without it.
   /// - Returns: the number of decisions.
   /// - Throws: ``Violation`` for a conflict that no decision resolves.
-  mutating func resolve(_ probability: Double) throws -> Int {
+  mutating func resolve(_ probability: Double, givesValues: Bool = false) throws -> Int {
     var count = 0
     for conflict in try vault.conflicts(resolved: false) where random.chance(probability) {
-      if try decide(conflict) { count += 1 }
+      if try decide(conflict, givesValues) { count += 1 }
     }
     return count
   }
 
-  private mutating func decide(_ conflict: ConflictEntry) throws -> Bool {
+  private mutating func decide(_ conflict: ConflictEntry, _ givesValues: Bool) throws -> Bool {
     transaction += 1
     journal.intend(
       transaction,
@@ -46,18 +49,19 @@ struct Decisions {
     }
     // A refused decision has alternatives: to take the server's version, or this device's version, or to change the
     // other record in conflict that has the place of the server's version.
-    var ways: [(takesLocal: Bool, choices: [String: Vault.ConflictChoice])] = [
+    let sides: [(takesLocal: Bool, choices: [String: Vault.ConflictChoice])] = [
       (takesLocal, choices), (false, [:]), (true, [:]),
     ]
+    var values: [(takesLocal: Bool, choices: [String: Vault.ConflictChoice])] = []
     // A value that no other record has, where the last field of a constraint takes a text or a number.
     if conflict.conflictType == "not_unique", let field = conflict.fields.last {
-      ways.append((true, [field: .value(String(random.number(1_000_000..<9_000_000)))]))
+      values.append((true, [field: .value(String(random.number(1_000_000..<9_000_000)))]))
     }
     if conflict.conflictType == "not_unique" || conflict.conflictType == "deleted_remotely" {
-      ways.append((true, Dictionary(uniqueKeysWithValues: conflict.fields.map { ($0, .value("")) })))
+      values.append((true, Dictionary(uniqueKeysWithValues: conflict.fields.map { ($0, .value("")) })))
     }
     var refusals: [String] = []
-    for way in ways {
+    for way in givesValues ? values + sides : sides + values {
       do {
         try vault.resolveConflict(
           conflict.conflictId, takesLocal: way.takesLocal, choices: way.choices, user: name)

@@ -111,6 +111,6 @@ struct Quiet {
     var decisions = try device.decisions(seed)
     // Operations that fail repeatedly are discarded in the end.
     let count = try decisions.settleFailed(1, retries: turn < 5 ? 0.5 : 0)
-    return resolves ? try decisions.resolve(1) + count : count
+    return resolves ? try decisions.resolve(1, givesValues: turn >= 5) + count : count
   }
 }
