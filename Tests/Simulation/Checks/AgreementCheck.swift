@@ -179,20 +179,25 @@ struct AgreementCheck {
     }
   }
 
-  /// The other records that reference a record.
+  /// The other records that reference a record, directly or through deleted records, whose rows stay as well.
   private func referring(
-    to uuid: String, _ table: RecordTable, _ catalog: SyncCatalog, _ connection: Connection
+    to uuid: String, _ table: RecordTable, _ catalog: SyncCatalog, _ connection: Connection,
+    after seen: Set<String> = []
   ) throws -> [(uuid: String, awaitsUser: Bool)] {
-    try catalog.entities.dependencies(on: table.entity).flatMap { dependency in
+    guard !seen.contains(uuid) else { return [] }
+    return try catalog.entities.dependencies(on: table.entity).flatMap { dependency in
       guard let child = catalog.tables[dependency.child.type] else { return [(uuid: String, awaitsUser: Bool)]() }
-      return try connection.fetch(
+      return try connection.fetchRows(
         """
-        SELECT child.uuid FROM \(identifier: table.entity.table.name) AS parent
+        SELECT child.uuid, child.isDeleted FROM \(identifier: table.entity.table.name) AS parent
         JOIN \(identifier: child.entity.table.name) AS child
           ON \(raw: dependency.isReferring(child: "child", parent: "parent"))
         WHERE parent.uuid = \(uuid) AND child.uuid <> parent.uuid
-        """, as: String.self
-      ).map { ($0, try awaitsUser(child, $0, connection)) }
+        """, as: String.self, Bool.self
+      ).flatMap { other, isDeleted in
+        [(other, try awaitsUser(child, other, connection))]
+          + (isDeleted ? try referring(to: other, child, catalog, connection, after: seen.union([uuid])) : [])
+      }
     }
   }
 

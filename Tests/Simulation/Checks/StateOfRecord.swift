@@ -47,20 +47,27 @@ struct StateOfRecord {
         """, as: String.self)
   }
 
-  /// The records of a device that reference a record, which may prevent its removal.
-  private func referring(to uuid: String, of type: String, _ connection: Connection) throws -> [String] {
-    guard let target = workload.kind(type) else { return [] }
+  /// The records of a device that reference a record, which may prevent its removal. Deleted ones are followed by those
+  /// that reference them.
+  private func referring(
+    to uuid: String, of type: String, _ connection: Connection, after seen: Set<String> = []
+  ) throws -> [String] {
+    guard let target = workload.kind(type), !seen.contains(uuid) else { return [] }
     return try workload.kinds.flatMap { kind in
       try kind.references.filter { $0.entity == type }.flatMap { reference in
-        try connection.fetch(
+        try connection.fetchRows(
           SQL(
             raw: """
-              SELECT 'it is referenced by ' || record.uuid || ' ' || record.syncStatus
-                || CASE record.isDeleted WHEN 1 THEN ' deleted' ELSE '' END
+              SELECT record.uuid, record.syncStatus || CASE record.isDirty WHEN 1 THEN ' dirty' ELSE '' END
+                || CASE record.isDeleted WHEN 1 THEN ' deleted' ELSE '' END, record.isDeleted
               FROM \(SQL.quoted(kind.table)) AS record JOIN \(SQL.quoted(target.table)) AS target
                 ON \(Self.condition(reference, target))
               WHERE target.uuid = ? LIMIT 3
-              """, arguments: [.text(uuid)]), as: String.self)
+              """, arguments: [.text(uuid)]), as: String.self, String.self, Bool.self
+        ).flatMap { other, state, isDeleted in
+          ["\(uuid) is referenced by \(kind.entity) \(other) \(state)"]
+            + (isDeleted ? try referring(to: other, of: kind.entity, connection, after: seen.union([uuid])) : [])
+        }
       }
     }
   }
