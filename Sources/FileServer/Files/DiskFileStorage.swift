@@ -80,7 +80,7 @@ public final class DiskFileStorage: FileStorage {
       metadata: upload.metadata, expiry: upload.expiry, isFinished: false)
     try await files.database.write { connection in
       let writer = FileTablesWriter(connection: connection)
-      if let known = try writer.tables.content(upload.name), !known.isMissing, !known.isRefuted {
+      if let known = try writer.tables.content(upload.name), !known.isReplaceable(proven: upload.isProvable) {
         throw FileRefusal.exists
       }
       try writer.insert(stored, file: Self.newName(random))

@@ -7,7 +7,7 @@ import ServerStorage
 /// An engine must guarantee:
 ///
 /// - An upload becomes a content atomically, with its last byte. No reader ever sees a part of it. A content never
-///   changes.
+///   changes. A content of the same name that replaces it has another tag.
 /// - When ``UploadWriting/commit(at:expiry:quota:)`` returns, the appended bytes are durable, and the offset counts
 ///   them. After a crash the offset is that of the last commit, and the bytes before it are the committed ones.
 /// - An upload has one writer at a time. The next one is refused, and a crash releases the upload.
@@ -21,7 +21,8 @@ import ServerStorage
 /// `Tests/FileServerTests/FileConformance.swift` checks an engine.
 public protocol FileStorage: Sendable {
   /// Begins an upload.
-  /// - Throws: ``FileRefusal`` with `exists` if the content exists and is not refuted, `overQuota` or `noSpace`.
+  /// - Throws: ``FileRefusal`` with `exists` if the content exists and is not refuted, `overQuota` or `noSpace`. A
+  ///   provable upload may begin beside a content without proof.
   func begin(_ account: AccountName, _ upload: NewUpload, quota: Int64, at time: Int64) async throws -> StoredUpload
 
   /// Returns an upload; `nil` if no upload has this id. A finished upload exists until it expires.
@@ -94,7 +95,7 @@ public protocol UploadWriting: Sendable {
   /// Makes all appended bytes durable, and then the offset. With the last byte the upload becomes a content.
   /// - Parameters:
   ///   - expiry: the new expiry of the upload, in milliseconds since 1970-01-01 UTC.
-  ///   - claims: the data of the content's records about it.
+  ///   - claims: the data of the content's records about it. An upload that they prove replaces a content without proof.
   /// - Throws: ``FileRefusal`` with `overQuota` for an upload of unknown length, `exists` if another upload has
   ///   finished the content first, `mismatch` if the file is not the content that its records name, `gone`, `noSpace`.
   ///   In all cases the offset of the previous commit stays.

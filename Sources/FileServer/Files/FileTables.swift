@@ -12,7 +12,7 @@ package struct FileTables {
     let file: String
   }
 
-  struct ContentRow {
+  struct ContentRow: ComparedFile {
     let content: StoredContent
     let file: String
     /// SHA-256 of the stored bytes, in hexadecimal digits.
@@ -175,11 +175,11 @@ struct FileTablesWriter {
       """)
   }
 
-  /// Stores a content for an upload with its last byte. A content whose bytes are missing or refuted is replaced; its
-  /// remaining file becomes an orphan.
+  /// Stores a content for an upload with its last byte. A content whose bytes are missing or refuted is replaced, and
+  /// one without proof by one with a proof. The remaining file becomes an orphan.
   func finish(_ upload: StoredUpload, file: String, _ proof: VerifiedContent, at time: Int64) throws {
     if let known = try tables.content(upload.name) {
-      guard known.isMissing || known.isRefuted else { throw FileRefusal.exists }
+      guard known.isReplaceable(proven: proof.contentDigest != nil) else { throw FileRefusal.exists }
       try removeContent(file: known.file)
     }
     try connection.execute(

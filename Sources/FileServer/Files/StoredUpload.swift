@@ -29,14 +29,19 @@ public struct NewUpload: Sendable {
   public let metadata: String
   /// The time at which the upload expires, in milliseconds since 1970-01-01 UTC.
   public let expiry: Int64
+  /// Whether the records of the content have a key and a digest, so that the finished upload can be compared with them.
+  public let isProvable: Bool
 
   /// Creates an upload from its parts.
-  public init(userId: Int64, name: ContentName, length: Int64?, metadata: String, expiry: Int64) {
+  public init(
+    userId: Int64, name: ContentName, length: Int64?, metadata: String, expiry: Int64, isProvable: Bool = false
+  ) {
     self.userId = userId
     self.name = name
     self.length = length
     self.metadata = metadata
     self.expiry = expiry
+    self.isProvable = isProvable
   }
 }
 

@@ -11,6 +11,26 @@ import ServerStorage
 
 extension ContentClaim {
   func digest(of variant: ContentName.Variant) -> String? { variant == .full ? digest : thumbnailDigest }
+
+  /// Whether an encrypted file can be compared with the record.
+  func canProve(_ variant: ContentName.Variant) -> Bool {
+    key.count == SealingKey.byteCount && digest(of: variant) != nil
+  }
+}
+
+/// A stored file, with the result of its comparison with the records of its content.
+protocol ComparedFile {
+  /// The digest of the content that the comparison found; `nil` if the file was not compared, or could not be.
+  var contentDigest: String? { get }
+  var isRefuted: Bool { get }
+  var isMissing: Bool { get }
+}
+
+extension ComparedFile {
+  /// Returns whether an upload may replace the file. A file in a newer format cannot be compared, and its version byte
+  /// may also be damaged. It gives way only to a file that has the content of the records, so that nothing is lost.
+  /// - Parameter proven: whether the upload has, or can be shown to have, the content of the records.
+  func isReplaceable(proven: Bool) -> Bool { isMissing || isRefuted || (proven && contentDigest == nil) }
 }
 
 /// The digests of a file's bytes.
@@ -50,7 +70,7 @@ struct VerifiedContent: Equatable, Sendable {
       } catch {
         switch error.code {
         case .unreadable, .notFound, .outOfMemory: throw error
-        // A device with a newer format knows better.
+        // A device with a newer version can open the file, unless the version byte is damaged.
         case .newerFormat: return
         default: continue
         }

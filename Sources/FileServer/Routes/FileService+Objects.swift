@@ -63,10 +63,15 @@ extension FileService {
     let claims = try await claims(account, name.content)
     try await storage.prove(account, name, claims)
     try await refusing { try await objects.prove(account, name, claims) }
-    guard try await storage.content(account, name) == nil else { throw HTTPProblem.contentExists }
+    let isProvable = claims.contains { $0.canProve(name.variant) }
+    if try await storage.content(account, name) != nil {
+      guard isProvable, try await storage.digest(account, name)?.contentDigest == nil else {
+        throw HTTPProblem.contentExists
+      }
+    }
     let new = ObjectFiles.New(
       userId: call.caller.userId, name: name, byteCount: request.byteCount, sha256: digest.base64EncodedString(),
-      contentType: request.contentType)
+      contentType: request.contentType, isProvable: isProvable)
     let address = try await refusing {
       try await objects.begin(account, new, quota: limits.quotaBytes, expiry: expiry)
     }

@@ -10,15 +10,18 @@ extension FileService {
     let length = try headers.lengthOfNew(limit: limits.fileBytes)
     let hasContent = try headers.hasContent()
     let checksum = try UploadChecksum(call.request)
-    let new = NewUpload(
-      userId: call.caller.userId, name: metadata.name, length: length, metadata: metadata.text, expiry: expiry)
     try check(headers, room: length ?? limits.fileBytes)
     let account = call.caller.account
     let upload = try await refusing {
       // A content that another member sent before its record came is compared now.
-      if try await storage.content(account, new.name) != nil {
-        try await storage.prove(account, new.name, try await claims(account, new.name.content))
+      var claims: [ContentClaim] = []
+      if try await storage.content(account, metadata.name) != nil {
+        claims = try await self.claims(account, metadata.name.content)
+        try await storage.prove(account, metadata.name, claims)
       }
+      let new = NewUpload(
+        userId: call.caller.userId, name: metadata.name, length: length, metadata: metadata.text, expiry: expiry,
+        isProvable: claims.contains { $0.canProve(metadata.name.variant) })
       return try await storage.begin(account, new, quota: limits.quotaBytes, at: now)
     }
     guard hasContent || length == 0 else { return ReadinessResponse(response: created(upload)) }

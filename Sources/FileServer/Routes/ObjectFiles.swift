@@ -46,6 +46,9 @@ package struct ObjectFiles: Sendable {
     let byteCount: Int64
     let sha256: String
     let contentType: String
+    /// Whether the records of the content have a key and a digest, so that the finished upload can be compared with
+    /// them.
+    var isProvable = false
   }
 
   /// The reason why an upload is not confirmed.
@@ -66,7 +69,9 @@ package struct ObjectFiles: Sendable {
   /// same key, so that bytes that were sent before a lost response are found.
   /// - Throws: ``FileRefusal`` with `exists` or `overQuota`; ``Refusal`` with `notReached`.
   func begin(_ account: AccountName, _ new: New, quota: Int64, expiry: Int64) async throws -> FileAddress {
-    guard try await content(account, new.name) == nil else { throw FileRefusal.exists }
+    if let there = try await content(account, new.name), !there.isReplaceable(proven: new.isProvable) {
+      throw FileRefusal.exists
+    }
     let upload = ObjectUpload(
       id: DiskFileStorage.newName(environment.random), userId: new.userId, name: new.name, byteCount: new.byteCount,
       sha256: new.sha256,
@@ -75,10 +80,8 @@ package struct ObjectFiles: Sendable {
     let id = try await database(account).write { connection -> String in
       let writer = ObjectTablesWriter(connection: connection)
       let files = FileTablesWriter(connection: connection)
-      if let there = try writer.tables.content(new.name), !there.isMissing, !there.isRefuted {
-        throw FileRefusal.exists
-      }
-      if let there = try files.tables.content(new.name), !there.isMissing, !there.isRefuted { throw FileRefusal.exists }
+      let held: [(any ComparedFile)?] = [try writer.tables.content(new.name), try files.tables.content(new.name)]
+      guard held.allSatisfy({ $0?.isReplaceable(proven: new.isProvable) ?? true }) else { throw FileRefusal.exists }
       if let known = try writer.tables.upload(of: new.userId, new.name) {
         if known.isSame(as: upload) {
           try writer.extend(known.id, addressEnd: end, expiry: expiry)
@@ -130,12 +133,15 @@ package struct ObjectFiles: Sendable {
       let there = try writer.tables.content(name)
       if there?.id == id { return .success(()) }
       guard try writer.tables.upload(id) != nil else { return .failure(.gone) }
-      let onDisk = try FileTables(connection: connection).content(name)
-      guard there.map({ $0.isMissing || $0.isRefuted }) ?? true, onDisk.map({ $0.isMissing || $0.isRefuted }) ?? true
-      else {
+      let files = FileTablesWriter(connection: connection)
+      let onDisk = try files.tables.content(name)
+      let held: [(any ComparedFile)?] = [there, onDisk]
+      guard held.allSatisfy({ $0?.isReplaceable(proven: proof.contentDigest != nil) ?? true }) else {
         try writer.abandon(id)
         return .failure(.exists)
       }
+      // Otherwise requests would still get the file on the disk, which could not be compared.
+      if let onDisk, !onDisk.isMissing, !onDisk.isRefuted { try files.removeContent(file: onDisk.file) }
       try writer.finish(upload, proof, at: time)
       return .success(())
     }

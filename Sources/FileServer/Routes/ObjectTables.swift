@@ -19,7 +19,7 @@ struct ObjectUpload: Equatable, Sendable {
 }
 
 /// A file that is complete in an object store.
-struct ObjectContent: Equatable, Sendable {
+struct ObjectContent: ComparedFile, Equatable, Sendable {
   let id: String
   let byteCount: Int64
   /// SHA-256 of the stored bytes, in hexadecimal digits.
@@ -142,9 +142,10 @@ struct ObjectTablesWriter {
       "UPDATE ObjectUpload SET addressEndsAt = \(addressEnd), expiresAt = \(expiry) WHERE id = \(id)")
   }
 
-  /// Stores a content for an upload whose object was found. A content whose object is missing or refuted is replaced.
+  /// Stores a content for an upload whose object was found. A content whose object is missing or refuted is replaced,
+  /// and one without proof by one with a proof.
   func finish(_ upload: ObjectUpload, _ proof: VerifiedContent, at time: Int64) throws {
-    if let known = try tables.content(upload.name), known.isMissing || known.isRefuted {
+    if let known = try tables.content(upload.name), known.isReplaceable(proven: proof.contentDigest != nil) {
       try removeContent(known.id, notBefore: time + FileSweep.grace)
     }
     try connection.execute(

@@ -132,6 +132,25 @@ import Testing
     await server.stop()
   }
 
+  @Test("A file in a format that the server does not support gives way to a file that is the content of the record")
+  func unsupportedFormat() async throws {
+    let bytes = bytes(5_000)
+    try await name(bytes)
+    let right = try sealed(bytes)
+    var newer = right
+    newer[8] = 2
+    #expect(try await send(newer, by: bo) == (204, ""))
+    #expect(try await held() == .init(byteCount: Int64(newer.count), sha256: Self.sha256(newer), contentDigest: nil))
+    // A device with a newer version may have sent it, so another file without proof does not replace it.
+    #expect(try await send(newer + [0], by: ada) == (409, "urn:fieldvault:content-exists"))
+    #expect(try await ada.fetch(content).body == newer)
+    #expect(try await send(right, by: ada) == (204, ""))
+    #expect(try await held()?.contentDigest == Self.sha256(bytes))
+    #expect(try await ada.fetch(content).body == right)
+    #expect(try await send(newer, by: bo) == (409, "urn:fieldvault:content-exists"))
+    await server.stop()
+  }
+
   @Test("A thumbnail is compared with its own digest, and one without a digest is taken")
   func thumbnails() async throws {
     try await name([1], thumbnail: [5, 6])

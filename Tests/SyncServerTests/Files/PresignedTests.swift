@@ -18,7 +18,7 @@ struct PresignedTests {
   private let uuid = newUuid()
   private let clock = Locked<Int64>(0)
 
-  private func store(_ process: ObjectStoreProcess) throws -> ObjectStore {
+  func store(_ process: ObjectStoreProcess) throws -> ObjectStore {
     var secret = Array(ObjectStoreProcess.secret.utf8)
     var store = try ObjectStore(
       endpoint: process.url, bucket: ObjectStoreProcess.bucket, region: ObjectStoreProcess.region,
@@ -44,14 +44,14 @@ struct PresignedTests {
       ["bytes": .integer(Int64(bytes.count)), "sha256": .text(Self.digest(bytes)), "contentType": .text(type)])
   }
 
-  private static func digest(_ bytes: [UInt8]) -> String {
+  static func digest(_ bytes: [UInt8]) -> String {
     var digest = SHA256()
     bytes.withUnsafeBytes { digest.add($0) }
     return Data(digest.digest).base64EncodedString()
   }
 
   /// Sends a file to an address with its headers, except for changes by a test.
-  private func send(
+  func send(
     _ address: JSONResponse, _ bytes: [UInt8]? = nil, _ change: (inout [String: String]) -> Void = { _ in }
   ) async throws -> HTTPResponse {
     let parsed = try FileAddress(wire: address.json)
