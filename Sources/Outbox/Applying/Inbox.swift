@@ -19,8 +19,8 @@ final class InboxState {
   /// Versions that were refused because another record has one of their UNIQUE values.
   var clashes: [RecordIdentity] = []
 
-  /// Notes that the inbox was emptied.
-  func clear() { isEmpty = true }
+  /// Notes that versions were removed from the inbox.
+  func noteRemoval() { isEmpty = nil }
 }
 
 /// The entity and the UUID of a record.

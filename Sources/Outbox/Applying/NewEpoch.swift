@@ -5,10 +5,21 @@ import SyncModel
 /// The comparison after the server began a new epoch. Versions of the two epochs cannot be compared, and the server
 /// may have lost changes that it had acknowledged.
 extension RemoteChanges {
-  /// Empties the inbox. The comparison fetches its versions again.
-  package func beginNewEpoch() throws {
-    try connection.execute("DELETE FROM SyncInbox")
-    inbox.clear()
+  /// Removes versions from the inbox before a comparison that fetches them again. Of a record that the server no longer
+  /// has, the version would otherwise be applied as soon as its obstacle disappears.
+  /// - Parameters:
+  ///   - limit: the most versions to remove, so that the transaction stays short.
+  ///   - isNewEpoch: whether to remove versions of unknown entities as well. No comparison fetches these again, but the
+  ///     version numbers of another epoch are useless.
+  /// - Returns: whether more versions are left to remove.
+  package func emptyInbox(limit: Int, isNewEpoch: Bool) throws -> Bool {
+    let removed = try connection.execute(
+      """
+      DELETE FROM SyncInbox WHERE rowid IN (
+        SELECT rowid FROM SyncInbox WHERE \(isNewEpoch) OR reason <> 'unknown_entity' LIMIT \(limit))
+      """)
+    inbox.noteRemoval()
+    return removed == limit
   }
 
   /// Returns the records with data of the old epoch that a comparison of digests does not find:

@@ -46,6 +46,7 @@ extension RemoteChanges {
 
   /// Removes a record that the server no longer has. A record with unsent changes becomes a conflict.
   package func removeUnknown(_ type: String, _ uuid: String, repaired: inout RepairCounts) throws {
+    try forgetKept(type, uuid)
     guard let table = catalog.tables[type], var record = try table.find(uuid, in: connection),
       record.state.syncVersion > 0
     else { return }

@@ -5,18 +5,22 @@ import SyncModel
 extension Round {
   /// The most operations that one transaction reopens.
   private static let reopenedAtOnce = 500
+  /// The most versions that one transaction removes from the inbox.
+  private static let removedAtOnce = 2_000
 
-  /// The tasks that compare all entities.
+  /// The tasks that compare all entities. Without the cursor, the inbox may hold versions of records whose deletion this
+  /// device has missed, and all other versions of the inbox are fetched again because they differ.
   var comparisonTasks: [RoundTask] {
     let isNewEpoch = comparing?.oldEpoch != nil
-    return (isNewEpoch ? [.comparing(.beginNewEpoch)] : []) + entities.map { .comparing(.entity($0)) }
+    let keepsCursor = comparing?.keepsCursor ?? true
+    return (keepsCursor ? [] : [.comparing(.emptyInbox)]) + entities.map { .comparing(.entity($0)) }
       + (isNewEpoch ? [.comparing(.reopenSealed)] : []) + [.comparing(.end)]
   }
 
   func action(of task: CompareTask) -> RoundTask.Action {
     guard let comparing else { return .decide }
     switch task {
-    case .beginNewEpoch: return .run(.beginNewEpoch)
+    case .emptyInbox: return .run(.emptyInbox(limit: Self.removedAtOnce, isNewEpoch: comparing.oldEpoch != nil))
     case .entity(let type): return .run(.read(.digests(comparing.query(type))))
     case .buckets(let type, _): return .ask(.bucketDigests(entityType: type, projects: comparing.scopes))
     case .records(let type, let ours, let theirs):
@@ -42,7 +46,8 @@ extension Round {
   mutating func finish(_ task: CompareTask, _ result: RoundTask.Result) {
     guard let comparison = comparing else { return failUnexpectedly() }
     switch (task, result) {
-    case (.beginNewEpoch, .stored(.done)), (.forgetExtraFields, .stored(.done)), (.align, .stored(.done)): break
+    case (.emptyInbox, .stored(.more(let hasMore))): if hasMore { then([.comparing(.emptyInbox)]) }
+    case (.forgetExtraFields, .stored(.done)), (.align, .stored(.done)): break
     case (.entity(let type), .stored(.digests(let whole, let buckets))):
       // Equal records may have other versions.
       if comparison.summary(type) == whole, comparison.keepsCursor { return }

@@ -143,8 +143,8 @@ package enum StoreCommand: Equatable, Sendable {
   case countDeletable(String, [String])
   /// Reads the records whose versions belong to the old epoch.
   case recordsOfOldEpoch(String)
-  /// Prepares the records for versions of another epoch.
-  case beginNewEpoch
+  /// Removes versions from the inbox that the comparison fetches again.
+  case emptyInbox(limit: Int, isNewEpoch: Bool)
   /// Removes fields without a column that the server does not count.
   case forgetExtraFields(String, [String])
   /// Stores the server's versions of equal records.

@@ -100,7 +100,7 @@ enum HoldTask: Equatable, Sendable {
 /// Compares all records with the server's by digests, in three levels (entities, buckets, records), and transfers only the
 /// differences.
 enum CompareTask: Equatable, Sendable {
-  case beginNewEpoch
+  case emptyInbox
   case entity(String)
   case buckets(String, ours: [String: DigestSummary])
   case records(String, ours: [String: DigestSummary], theirs: [String: DigestSummary])

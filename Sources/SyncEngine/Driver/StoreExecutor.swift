@@ -115,7 +115,8 @@ extension SyncTransaction {
     case .acceptedDeletions: return .count(try acceptedDeletions())
     case .countDeletable(let type, let uuids): return .count(try deletable(type, uuids))
     case .recordsOfOldEpoch(let type): return .uuids(try changes.recordsOfOldEpoch(type))
-    case .beginNewEpoch: try changes.beginNewEpoch()
+    case .emptyInbox(let limit, let isNewEpoch):
+      return .more(try changes.emptyInbox(limit: limit, isNewEpoch: isNewEpoch))
     case .forgetExtraFields(let type, let uuids): try changes.forgetExtraFields(type, uuids)
     case .align(let type, let records):
       for record in records { try changes.align(type, record.entityUuid, version: record.version) }

@@ -204,7 +204,7 @@ struct ScriptedRound {
     case .read(let query): result(of: query)
     case .beginRun: .begun(run: 1)
     case .endRun: .ended(nextDue: nil, isUntidy: false)
-    case .tidy, .reopenSealed: .more(false)
+    case .tidy, .reopenSealed, .emptyInbox: .more(false)
     case .identify: .identity(ServerIdentity())
     case .admitAgain(let place, _): .admittedAgain(ApplyCounts(), arrived: [], next: place, hasMore: false)
     case .admit, .apply, .applyPage, .endPull: .applied(ApplyCounts(), arrived: [])
@@ -216,7 +216,7 @@ struct ScriptedRound {
     case .acceptedDeletions, .countDeletable: .count(0)
     case .recordsOfOldEpoch: .uuids([])
     case .repair: .repaired(ApplyCounts(), RepairCounts(), arrived: [])
-    case .requireHistory, .follow, .release, .drawDevice, .holdDeletions, .beginNewEpoch, .forgetExtraFields, .align,
+    case .requireHistory, .follow, .release, .drawDevice, .holdDeletions, .forgetExtraFields, .align,
       .endComparison:
       .done
     }

@@ -146,4 +146,21 @@ import Testing
     #expect(
       try await device.value("SELECT count(*) FROM SyncInbox WHERE reason = 'unknown_entity'", as: Int.self) == 10)
   }
+
+  /// No comparison fetches these versions again, because the device compares only the entities that it knows.
+  @Test("Versions of unknown entities stay in the inbox when the server has forgotten the cursor")
+  func unknownEntitiesStayWithoutCursor() async throws {
+    let server = try LocalServer(schemas: [RestorationSchema.schema, ReceiptsSchema.schema])
+    let one = try await Device("ada", at: server)
+    let two = try await Device("ben", at: server)
+    for device in [one, two] { try await device.sync() }
+    try await one.write { _ = try $0.insert(Project(title: "House")) }
+    try await one.sync()
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineProject") }
+    try await one.sync()
+    try await server.forgetDeletions()
+    let report = try await two.sync()
+    #expect(report.outcome == .done && report.hasCompared)
+    #expect(try await two.value("SELECT count(*) FROM SyncInbox WHERE reason = 'unknown_entity'", as: Int.self) == 10)
+  }
 }

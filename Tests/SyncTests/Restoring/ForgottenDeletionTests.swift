@@ -79,6 +79,32 @@ import Testing
     #expect(try await one.values(Self.titles) == ["Barn", "House"])
   }
 
+  @Test("A version in the inbox is dropped when the server has forgotten its record")
+  func versionInTheInbox() async throws {
+    try await one.write { db in
+      for _ in 0..<3 {
+        try db.insert(
+          AtmosphericLog(projectId: 1, date: .nowInMilliseconds(), relativeHumidity: 50, temperature: 70))
+      }
+    }
+    for device in [one, two] { try await device.sync() }
+    // An inlet has one outlet, so the unsent choice of a device blocks the choice of the other one.
+    try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
+    try await one.sync()
+    try await two.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 3") }
+    #expect(try await two.sync().conflicts == 1)
+    #expect(try await two.values("SELECT reason FROM SyncInbox") == ["refused"])
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineAtmosphericLog WHERE logId = 2") }
+    try await one.sync()
+    try await server.forgetDeletions()
+    #expect(try await two.sync(RoundRequest(isFull: true)).outcome == .done)
+    try two.resolve(try #require(try two.conflicts().first).conflictId, takesLocal: false)
+    for _ in 0..<2 { try await two.sync() }
+    let live: SQL = "SELECT CAST(logId AS TEXT) FROM OfflineAtmosphericLog WHERE isDeleted = 0 ORDER BY logId"
+    #expect(try await two.values(live) == ["1", "3"])
+    #expect(try await one.digests() == two.digests())
+  }
+
   @Test("A record that is created again after its deletion was forgotten has a higher version than before")
   func createdAgain() async throws {
     let uuid = try #require(try await one.values("SELECT uuid FROM OfflineProject WHERE title = 'Barn'").first)
