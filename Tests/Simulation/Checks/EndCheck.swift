@@ -18,6 +18,10 @@ struct Circumstances {
   var retention: [RetentionMark] = []
   /// Whether the clock of the server was ever set forward.
   var setsServerForward = false
+
+  /// Whether devices may merge versions without a common one: with a restored server that does not know their epoch, or
+  /// after the server has forgotten a deletion.
+  var mayLackBases: Bool { hasIncidents || !retention.isEmpty }
 }
 
 /// The checks of all devices and the server when faults have stopped and nothing is left to sync.
@@ -78,12 +82,12 @@ struct EndCheck {
     var handled: Set<String> = []
     var resent = circumstances.resent
     // A policy may choose the old value of a record, too, when a restored server does not know the device's epoch.
-    for device in devices where circumstances.hasIncidents { resent.formUnion(try device.decidedWithoutBase()) }
+    for device in devices where circumstances.mayLackBases { resent.formUnion(try device.decidedWithoutBase()) }
     for device in devices {
       for entry in try device.entries().entries {
         if [.delete, .revive, .decide].contains(entry.kind) { handled.insert(entry.uuid) }
         // Whose epoch a restored server does not know has a conflict, and its old value may be chosen.
-        if entry.kind == .decide, circumstances.hasIncidents { resent.insert(entry.uuid) }
+        if entry.kind == .decide, circumstances.mayLackBases { resent.insert(entry.uuid) }
       }
     }
     return HistoryCheck(

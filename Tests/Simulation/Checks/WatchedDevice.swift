@@ -63,7 +63,7 @@ extension WatchedDevice {
       try connection.fetch(
         """
         SELECT entityUuid FROM OfflineConflictResolution
-        WHERE resolvedBy = 'policy' AND resolution = 'local_wins' AND base IS NULL
+        WHERE resolvedBy = 'policy' AND resolution IN ('local_wins', 'merge') AND base IS NULL
         """, as: String.self)
     }
   }
