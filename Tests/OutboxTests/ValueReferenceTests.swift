@@ -230,6 +230,25 @@ import VaultStore
       ])
   }
 
+  // Found by the simulation, seed 924.
+  @Test("A version takes the UNIQUE value of a record whose newer version references a third one by its values")
+  func valueBehindValues() throws {
+    func unit(_ version: Int64, _ uuid: String, _ fields: SyncObject) -> RemoteRecord {
+      Self.version(version, of: "Unit", uuid, fields)
+    }
+    try apply([unit(1, "b", ["code": "x"])])
+    try apply([
+      unit(2, "b", ["code": .null, "headSite": "a", "headNumber": 1]),
+      Self.version(1, of: "Head", "h", Self.one.overlaid(with: ["unitId": "a"])),
+      unit(1, "a", ["code": "x", "twinCode": "a"]),
+    ])
+    #expect(try isConsistent())
+    #expect(
+      try values(
+        "SELECT uuid || coalesce(code, '') || coalesce(headSite, '') || syncVersion FROM OfflineUnit ORDER BY uuid")
+        == ["ax1", "ba2"])
+  }
+
   // Found by the simulation, seeds 185 and 40: the row could neither be removed nor give its values to the other one.
   @Test("The row of a discarded record goes to the record that has its values at the server")
   func reusedRow() throws {

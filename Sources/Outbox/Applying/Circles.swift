@@ -6,7 +6,7 @@ import SyncModel
 /// Records that reference each other in a cycle: each waits for another one.
 extension RemoteChanges {
   /// A version in the inbox, and its references to records that the device does not have.
-  private struct Waiting {
+  struct Waiting {
     let remote: RemoteRecord
     let table: RecordTable
     let missing: [Dependency]
@@ -86,7 +86,8 @@ extension RemoteChanges {
     return []
   }
 
-  private func waiting(_ name: RecordIdentity) throws -> Waiting? {
+  /// Returns a version in the inbox that waits for other records; `nil` without one.
+  func waiting(_ name: RecordIdentity) throws -> Waiting? {
     let json = try connection.fetchOne(
       """
       SELECT record FROM SyncInbox WHERE entityType = \(name.entityType) AND entityUuid = \(name.entityUuid)
@@ -103,7 +104,7 @@ extension RemoteChanges {
   }
 
   /// Returns the records that a version references and the device does not have, as far as their names are known.
-  private func parents(of member: Waiting) throws -> [RecordIdentity] {
+  func parents(of member: Waiting) throws -> [RecordIdentity] {
     let fields = member.remote.state.fields
     return try member.missing.compactMap { key in
       let type = key.parent.type

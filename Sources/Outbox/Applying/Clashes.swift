@@ -64,22 +64,9 @@ extension RemoteChanges {
     var seen: Set<RecordIdentity> = [name]
     var open = [name]
     while let next = open.popLast() {
-      let kept = try connection.fetchRows(
-        """
-        SELECT record, waitsFor FROM SyncInbox
-        WHERE entityType = \(next.entityType) AND entityUuid = \(next.entityUuid) AND reason IN ('refused', 'parent_missing')
-        """, as: String.self, String?.self
-      ).first
-      guard let (json, waitsFor) = kept, set.count < Self.largestClash, let table = catalog.tables[next.entityType]
-      else {
-        return nil
-      }
-      let remote = try RemoteRecord(json: Array(json.utf8))
-      if let waitsFor, let type = table.references(in: remote.state.fields).first(where: { $0.uuid == waitsFor })?.type
-      {
-        let parent = RecordIdentity(entityType: type, entityUuid: waitsFor)
-        if seen.insert(parent).inserted { open.append(parent) }
-      }
+      guard set.count < Self.largestClash, let member = try waiting(next) else { return nil }
+      let (remote, table) = (member.remote, member.table)
+      for parent in try parents(of: member) where seen.insert(parent).inserted { open.append(parent) }
       let record = try table.find(remote.entityUuid, in: connection)
       if let version = record?.state.syncVersion, version >= remote.state.syncVersion {
         // The inbox version is obsolete: this version, or a newer one, was stored later. Clearing the record would

@@ -221,7 +221,7 @@ extension RecordTable {
     _ uuid: String, _ state: RecordState, _ bookkeeping: Bookkeeping, references: ReferenceCache,
     in connection: WriteConnection
   ) throws -> Int64 {
-    let values = try values(of: state.fields, references, connection) + common(state, bookkeeping)
+    let values = try values(of: state.fields, references, connection, newUuid: uuid) + common(state, bookkeeping)
     let names = values.map(\.name)
     let sql = names == usualNames ? usualInsertion : Self.insertion(of: names, into: entity)
     try connection.withStatement(sql) { statement in
@@ -294,7 +294,8 @@ extension RecordTable {
   }
 
   private func values(
-    of fields: SyncObject, _ references: ReferenceCache, _ connection: Connection, leavesOutMissing: Bool = false
+    of fields: SyncObject, _ references: ReferenceCache, _ connection: Connection, leavesOutMissing: Bool = false,
+    newUuid: String? = nil
   ) throws -> [(name: String, argument: SQLArgument)] {
     var values: [(name: String, argument: SQLArgument)] = []
     values.reserveCapacity(fields.count + 9)
@@ -311,6 +312,8 @@ extension RecordTable {
       if let reference = column.reference, case .text(let uuid) = argument {
         if let key = try key(of: uuid, reference, references, connection) {
           argument = key
+        } else if uuid == newUuid, let own = try ownKey(reference, in: fields) {
+          argument = own
         } else {
           if leavesOutMissing { continue }
           missing.append((member.name, reference.entityType, uuid))
@@ -320,6 +323,14 @@ extension RecordTable {
     }
     if !missing.isEmpty { throw MissingReferences(references: missing) }
     return values
+  }
+
+  /// Returns the UNIQUE value by which a new row references itself; `nil` if it has none yet.
+  private func ownKey(_ reference: SharedColumn.Reference, in fields: SyncObject) throws -> SQLArgument? {
+    guard reference.entityType == entity.type, let place = places[reference.key], columns[place].reference == nil,
+      let value = fields[reference.key], value != .null
+    else { return nil }
+    return try columns[place].argument(value)
   }
 
   private func key(

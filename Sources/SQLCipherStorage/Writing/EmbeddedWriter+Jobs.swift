@@ -160,7 +160,9 @@ extension EmbeddedWriter {
       guard try restore(name, under: parents, at: time) else {
         // Another record has its place by now: it stays deleted, and so do its dependents.
         graph.records[name]?.isCascaded = false
-        return try note(deletionOf: name, with: nil, isCascaded: false)
+        try note(deletionOf: name, with: nil, isCascaded: false)
+        // Records that were restored before it and stay lose their references to it.
+        return try addJob(.cascade, name, at: time)
       }
     }
     graph.apply(change, to: name)

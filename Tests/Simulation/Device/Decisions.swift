@@ -82,6 +82,10 @@ struct Decisions {
     }
     // The refusal of a discard asks the user to delete the records that reference this one.
     if try deleteReferring(conflict) { return true }
+    // The server's version needs a UNIQUE value or the place of another record, which the next syncs or another decision
+    // bring.
+    let obstacles = ["already used by another record", "that is not on this device"]
+    if !givesValues, refusals.allSatisfy({ text in obstacles.contains { text.contains($0) } }) { return false }
     throw Violation(
       5,
       [

@@ -32,6 +32,8 @@ import Testing
         version: 1, name: "units",
         sql: table("Unit", "site TEXT, number INTEGER, UNIQUE (site, number)")
           + table("Reading", toUnit) + table("Late", toUnit + " DEFERRABLE INITIALLY DEFERRED")
+          + table("Box", "code TEXT UNIQUE, shelfId INTEGER REFERENCES OfflineShelf (id) ON DELETE CASCADE")
+          + table("Shelf", "boxId INTEGER REFERENCES OfflineBox (id) ON DELETE SET NULL")
           + table("Label", toUnit + " ON UPDATE CASCADE")
           + table(
             "Part",
@@ -162,6 +164,30 @@ import Testing
         Operation.update(
           "Part", part, ["spareId": .null], base: ["spareId": .text(spare)], version: 2, isDeleted: false),
       ]) == ["accepted", "accepted"])
+    await server.stop()
+  }
+
+  // Found by the simulation, seed 724 with retention.
+  @Test("A restored record loses its reference to a dependent that cannot return")
+  func dependentThatStaysDeleted() async throws {
+    let (shelf, box) = (newUuid(), newUuid())
+    #expect(
+      try await client.results([
+        Operation.create("Shelf", shelf, [:]),
+        Operation.create("Box", box, ["code": "x", "shelfId": .text(shelf)]),
+        Operation.update("Shelf", shelf, ["boxId": .text(box)], base: ["boxId": .null], version: 1),
+        Operation.delete("Shelf", shelf, version: 2), Operation.create("Box", newUuid(), ["code": "x"]),
+        Operation.update("Shelf", shelf, [:], version: 3, isDeleted: false),
+      ]) == Array(repeating: "accepted", count: 6))
+    for _ in 0..<200 where try await record(shelf)["fields"]?["boxId"] != .null {
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    let read = try await record(shelf)
+    #expect(read["fields"]?["boxId"] == .null && read["isDeleted"] == false)
+    let isBoxLive = try await client.pull().changes.contains {
+      $0["entityUuid"] == .text(box) && $0["isDeleted"] == false
+    }
+    #expect(!isBoxLive)
     await server.stop()
   }
 
