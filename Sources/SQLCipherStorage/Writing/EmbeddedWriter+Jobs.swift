@@ -18,7 +18,7 @@ extension EmbeddedWriter {
     case cascade
     /// Dependents belong to the project of the record.
     case project
-    /// Values of dependents follow values of the record: ON UPDATE CASCADE, SET NULL or SET DEFAULT of several columns.
+    /// Values that travel with dependents follow values of the record, by ON UPDATE CASCADE, SET NULL or SET DEFAULT.
     case values
   }
 
@@ -232,7 +232,7 @@ extension EmbeddedWriter {
   }
 
   /// Gives a record a version if SQLite has changed its values with those of a record that it references.
-  private func noteValues(
+  func noteValues(
     of name: RecordName, _ reference: EntityMap.Dependent, under parent: RecordName, at time: Int64
   ) throws {
     guard let record = try reader.record(name), try digest(of: record) != stored(name)?.digest,

@@ -120,6 +120,17 @@ extension EmbeddedWriter {
     if !deleted.isEmpty { throw StorageRefusal.parentDeleted(columns: deleted) }
   }
 
+  /// Returns the dependents that no longer reference a record after a change, so that no job can find them.
+  func dependentsLeft(
+    by name: RecordName, _ state: RecordState, after previous: RecordState
+  ) throws -> [(name: RecordName, reference: EntityMap.Dependent)] {
+    var left: [(name: RecordName, reference: EntityMap.Dependent)] = []
+    for reference in map.references(.values, to: name.entityType) where reference.isLeft(state, after: previous) {
+      left += try reader.dependents(of: name, by: reference, after: nil, limit: .max).map { ($0.name, reference) }
+    }
+    return left
+  }
+
   /// Returns the columns of foreign keys whose values no record has.
   func missingParents(_ fields: SyncObject, _ table: RecordTable) throws -> [String] {
     var missing: [String] = []
@@ -140,8 +151,16 @@ extension RecordTable {
 }
 
 extension EntityMap.Dependent {
-  /// Whether the values of dependents follow a change of a record.
+  /// Whether values that travel with dependents follow a change of a record. A reference of one column travels as a UUID,
+  /// so it changes only if it becomes NULL.
   func follows(_ state: RecordState, after previous: RecordState) -> Bool {
-    targets.contains { state.fields[$0] != previous.fields[$0] }
+    targets.contains { name in
+      state.fields[name] != previous.fields[name] && (targets.count > 1 || state.fields[name] ?? .null == .null)
+    }
+  }
+
+  /// Whether the dependents no longer reference a record after a change.
+  fileprivate func isLeft(_ state: RecordState, after previous: RecordState) -> Bool {
+    follows(state, after: previous) && (endsOnUpdate || targets.contains { state.fields[$0] ?? .null == .null })
   }
 }

@@ -140,6 +140,7 @@ struct EmbeddedWriter: RecordWriting {
     let released = state.isDeleted ? before.filter { state.fields[$0.name] == $0.value } : [:]
     let bookkeeping = RecordTable.Bookkeeping(
       serverId: .integer(serverId), createdAt: previous == nil ? createdAt : nil, lastSyncedAt: time)
+    let left = try previous.map { try dependentsLeft(by: name, state, after: $0.state) } ?? []
     let references = checksReferences && !state.isDeleted ? table.keys(toCheckIn: state, after: previous?.state) : []
     try refusing(name, state, table) {
       try writeRow(name, state, bookkeeping, isNew: previous == nil, leavingOut: released, computing, table)
@@ -158,6 +159,7 @@ struct EmbeddedWriter: RecordWriting {
       serviceFields: serviceFields ?? previous?.serviceFields ?? [])
     record.released = released
     try note(record, at: time)
+    for (dependent, reference) in left { try noteValues(of: dependent, reference, under: name, at: time) }
     if let previous,
       map.references(.values, to: name.entityType).contains(where: { $0.follows(state, after: previous.state) })
     {

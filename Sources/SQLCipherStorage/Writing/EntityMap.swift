@@ -22,6 +22,8 @@ struct EntityMap: Sendable {
     let targets: [String]
     /// Whether a change of the referenced values changes values that travel with the referencing record.
     let isFollowed: Bool
+    /// Whether a change of the referenced values ends the reference: ON UPDATE SET NULL or SET DEFAULT.
+    let endsOnUpdate: Bool
     /// A SELECT of a page of dependents, in the order of their rows, by the uuid of the record, the row before the page
     /// and the size of the page.
     let page: String
@@ -160,8 +162,9 @@ extension EntityMap.Dependent {
     targetType = parent.type
     columns = key.columns.map(\.from)
     targets = key.columns.map(\.to)
-    // A reference of one column travels as a UUID.
-    isFollowed = columns.count > 1 && ![.restrict, .noAction].contains(key.onUpdate)
+    endsOnUpdate = columns.count > 1 && [.setNull, .setDefault].contains(key.onUpdate)
+    isFollowed =
+      columns.count > 1 ? ![.restrict, .noAction].contains(key.onUpdate) : ![parent.key, "uuid"].contains(targets[0])
     let isNotNull = columns.contains { child.table.column($0)?.isNotNull == true }
     let replacements = key.columns.map { dependency.replacement(of: $0) }
     action =

@@ -164,6 +164,9 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
         watch.report()
       } catch {
         notice(error)
+        // A transaction that failed is not acknowledged under the number of the next one.
+        let last = max(person.transaction, decisions.transaction, photographer?.photographer.transaction ?? 0)
+        (person.transaction, decisions.transaction) = (last, last)
       }
     }
   }

@@ -33,6 +33,7 @@ import Testing
         sql: table("Unit", "site TEXT, number INTEGER, UNIQUE (site, number)")
           + table("Reading", toUnit) + table("Late", toUnit + " DEFERRABLE INITIALLY DEFERRED")
           + table("Box", "code TEXT UNIQUE, shelfId INTEGER REFERENCES OfflineShelf (id) ON DELETE CASCADE")
+          + table("Tag", "boxCode TEXT REFERENCES OfflineBox (code) ON UPDATE CASCADE")
           + table("Shelf", "boxId INTEGER REFERENCES OfflineBox (id) ON DELETE SET NULL")
           + table("Label", toUnit + " ON UPDATE CASCADE")
           + table(
@@ -144,6 +145,25 @@ import Testing
     #expect(
       try await client.results([Operation.update("Label", labels[1], ["title": "x"], version: 1)]) == ["merged"])
     #expect(try await record(labels[1])["fields"]?["number"] == 5)
+    await server.stop()
+  }
+
+  // Found by the simulation, seed 1135.
+  @Test("A reference by a UNIQUE value gets a version when the value becomes NULL, and none when it changes")
+  func followedNull() async throws {
+    let (box, tag) = (newUuid(), newUuid())
+    #expect(
+      try await client.results([
+        Operation.create("Box", box, ["code": "x"]), Operation.create("Tag", tag, ["boxCode": .text(box)]),
+        Operation.update("Box", box, ["code": "y"], base: ["code": "x"], version: 1),
+      ]) == ["accepted", "accepted", "accepted"])
+    let before = try await record(tag)
+    #expect(before["version"] == 1 && before["fields"]?["boxCode"] == .text(box))
+    #expect(
+      try await client.results([Operation.update("Box", box, ["code": .null], base: ["code": "y"], version: 2)])
+        == ["accepted"])
+    let after = try await record(tag)
+    #expect(after["version"] == 2 && after["fields"]?["boxCode"] == .null)
     await server.stop()
   }
 
