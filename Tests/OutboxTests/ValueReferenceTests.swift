@@ -261,6 +261,24 @@ import VaultStore
     #expect(try values("SELECT uuid FROM OfflineReading") == ["r1"])
   }
 
+  // Found by the simulation, seed 56.
+  @Test("A version takes the UNIQUE value of a deleted record that another deleted record references")
+  func valueBehindDeleted() throws {
+    try database.write { db in
+      try db.execute("INSERT INTO OfflineUnit (id, uuid, code) VALUES (1, 'mine', 'x')")
+      try db.execute("INSERT INTO OfflineUnit (id, uuid, site, number, parentId) VALUES (2, 'other', 'a', 1, 1)")
+      try db.execute("DELETE FROM OfflineUnit WHERE id = 2")
+      try db.execute("DELETE FROM OfflineUnit WHERE id = 1")
+    }
+    try apply([Self.version(1, of: "Reading", "r1", Self.one)])
+    try apply([Self.version(1, of: "Unit", "theirs", ["code": "x"])])
+    #expect(try isConsistent())
+    #expect(try values("SELECT uuid FROM OfflineUnit ORDER BY uuid") == ["other", "theirs"])
+    // The record that is referenced by its values at the server.
+    try apply([Self.version(1, of: "Unit", "one", Self.one)])
+    #expect(try values("SELECT uuid FROM OfflineUnit ORDER BY uuid") == ["one", "theirs"])
+  }
+
   // Found by the simulation, seed 355: every decision was refused.
   @Test("A user takes the server's record, although others reference the values of the own one")
   func givenRow() throws {

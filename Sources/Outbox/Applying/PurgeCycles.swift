@@ -37,6 +37,37 @@ extension SyncTransaction {
     return try removeCycle(of: key, entity, &seen)
   }
 
+  /// Removes a deleted record that only deleted records reference. They lose their references to it, because they can return
+  /// only without it.
+  /// - Returns: `false` if a record stays that references it, or if a reference must not be empty.
+  func removeFromDeleted(_ key: Int64, _ entity: Entity) throws -> Bool {
+    var references: [(child: Entity, column: String, key: Int64)] = []
+    for dependency in catalog.entities.dependencies(on: entity) {
+      let child = dependency.child
+      let column = dependency.columns.first { child.table.column($0)?.isNotNull == false }
+      for other in try keys(of: dependency, referring: key) where child.type != entity.type || other != key {
+        guard let column, catalog.tables[child.type] != nil, try isRemovable(other, child) else { return false }
+        references.append((child, column, other))
+      }
+    }
+    do {
+      try connection.checkedSavepoint {
+        for (child, column, other) in references {
+          try connection.withoutChecks {
+            _ = try connection.execute(
+              """
+              UPDATE \(identifier: child.table.name) SET \(identifier: column) = NULL WHERE \(identifier: child.key) = \(other)
+              """)
+          }
+        }
+        try remove(key, entity)
+      }
+    } catch let error as SQLError where error.code == .constraint {
+      return false
+    }
+    return true
+  }
+
   private func removeCycle(of key: Int64, _ entity: Entity, _ seen: inout Set<Place>) throws -> Int {
     guard let group = try group(of: Place(type: entity.type, key: key), &seen) else { return 0 }
     do {

@@ -52,7 +52,7 @@ extension SyncTransaction {
         SELECT 1 FROM \(identifier: entity.table.name) AS record
         WHERE \(identifier: entity.key) = \(key) AND NOT (\(raw: isUnreferenced(entity)))
         """, as: Int.self)
-      if isReferenced != nil { return try removeCycle(of: key, entity) > 0 }
+      if isReferenced != nil { return try removeCycle(of: key, entity) > 0 || removeFromDeleted(key, entity) }
       try remove(key, entity)
       return true
     }

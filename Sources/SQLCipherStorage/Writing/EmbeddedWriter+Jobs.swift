@@ -161,6 +161,7 @@ extension EmbeddedWriter {
         // Another record has its place by now: it stays deleted, and so do its dependents.
         graph.records[name]?.isCascaded = false
         try note(deletionOf: name, with: nil, isCascaded: false)
+        if reader.notes.isRefusing { try requireNoReference(to: name) }
         // Records that were restored before it and stay lose their references to it.
         return try addJob(.cascade, name, at: time)
       }

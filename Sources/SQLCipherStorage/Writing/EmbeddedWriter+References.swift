@@ -40,6 +40,17 @@ extension EmbeddedWriter {
     }
   }
 
+  /// Checks that no remaining record needs a dependent that stays deleted. Otherwise the restoration is refused.
+  /// - Throws: ``StorageRefusal``, which names the columns of the reference.
+  func requireNoReference(to name: RecordName) throws {
+    for reference in map.dependents[name.entityType] ?? [] where reference.action != .cascade {
+      for (_, dependent) in try reader.dependents(of: name, by: reference, after: nil, limit: Self.mostObstacles)
+      where try reader.isDeleted(dependent) == false && effect(reference, on: dependent) == .refuses {
+        throw StorageRefusal.parentDeleted(columns: reference.columns)
+      }
+    }
+  }
+
   private func effect(
     _ reference: EntityMap.Dependent, on dependent: RecordName
   ) throws -> ReferenceAction.Effect {

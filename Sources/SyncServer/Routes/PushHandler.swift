@@ -52,8 +52,8 @@ struct PushHandler {
     let existing = try storage.record(operation.name)
     if existing == nil, let outcome = try handleUnknown(operation) { return (outcome, 0) }
     do {
-      // A deletion that a dependent refuses leaves nothing behind.
-      return try operation.kind == .delete
+      // A deletion or restoration that a dependent refuses leaves nothing behind.
+      return try operation.kind == .delete || existing?.state.isDeleted == true
         ? storage.attempt { try decide(operation, entity, existing) } : decide(operation, entity, existing)
     } catch let refusal as StorageRefusal {
       switch refusal {

@@ -34,7 +34,9 @@ import Testing
           + table("Reading", toUnit) + table("Late", toUnit + " DEFERRABLE INITIALLY DEFERRED")
           + table("Box", "code TEXT UNIQUE, shelfId INTEGER REFERENCES OfflineShelf (id) ON DELETE CASCADE")
           + table("Tag", "boxCode TEXT REFERENCES OfflineBox (code) ON UPDATE CASCADE")
-          + table("Shelf", "boxId INTEGER REFERENCES OfflineBox (id) ON DELETE SET NULL")
+          + table(
+            "Shelf",
+            "boxId INTEGER REFERENCES OfflineBox (id) ON DELETE SET NULL, mainId INTEGER REFERENCES OfflineBox (id)")
           + table("Label", toUnit + " ON UPDATE CASCADE")
           + table(
             "Part",
@@ -208,6 +210,28 @@ import Testing
       $0["entityUuid"] == .text(box) && $0["isDeleted"] == false
     }
     #expect(!isBoxLive)
+    await server.stop()
+  }
+
+  // Found by the simulation, seed 113.
+  @Test("A record is not restored if it must reference a dependent that cannot return")
+  func neededDependent() async throws {
+    let (shelf, box) = (newUuid(), newUuid())
+    #expect(
+      try await client.results([
+        Operation.create("Shelf", shelf, [:]),
+        Operation.create("Box", box, ["code": "x", "shelfId": .text(shelf)]),
+        Operation.update("Shelf", shelf, ["mainId": .text(box)], base: ["mainId": .null], version: 1),
+        Operation.delete("Shelf", shelf, version: 2), Operation.create("Box", newUuid(), ["code": "x"]),
+        Operation.update("Shelf", shelf, [:], version: 3, isDeleted: false),
+      ]) == Array(repeating: "accepted", count: 5) + ["conflict deleted_remotely mainId"])
+    let records = try await client.request("POST", "/v1/records", ["entityType": "Shelf", "uuids": [.text(shelf)]])
+    let read = try #require(records.list("changes").first)
+    #expect(read["version"] == 3 && read["isDeleted"] == true)
+    #expect(
+      try await client.results([
+        Operation.update("Shelf", shelf, ["mainId": .null], base: ["mainId": .text(box)], version: 3, isDeleted: false)
+      ]) == ["accepted"])
     await server.stop()
   }
 
