@@ -120,13 +120,19 @@ extension EmbeddedWriter {
   func requireParents(of name: RecordName, by keys: [Dependency]) throws {
     if keys.isEmpty { return }
     let columns = Set(keys.map(\.columns))
+    let parents = try reader.parents(of: name).filter { columns.contains($0.key.columns) && $0.name != name }
+    if parents.isEmpty { return }
+    let isRestored = try reader.isDeleted(name) == true
     var graph = CascadeGraph<RecordName>()
-    try reader.load(name, into: &graph)
-    if graph.records[name]?.isDeleted == true { graph.apply(.restore, to: name) }
+    // Without jobs, only a restoration changes other records, so that no ancestors have to be read.
+    let needsGraph = try isRestored || reader.hasJobs()
+    if needsGraph { try reader.load(name, into: &graph) }
+    if isRestored { graph.apply(.restore, to: name) }
     var deleted: [String] = []
-    for (key, parent) in try reader.parents(of: name) where parent != name && columns.contains(key.columns) {
-      try reader.load(parent, into: &graph)
-      if graph.willBeDeleted(parent) { deleted += key.columns.filter { !deleted.contains($0) } }
+    for (key, parent) in parents {
+      if needsGraph { try reader.load(parent, into: &graph) }
+      let isDeleted = try needsGraph ? graph.willBeDeleted(parent) : reader.isDeleted(parent) != false
+      if isDeleted { deleted += key.columns.filter { !deleted.contains($0) } }
     }
     if !deleted.isEmpty { throw StorageRefusal.parentDeleted(columns: deleted) }
   }

@@ -142,7 +142,7 @@ struct EmbeddedWriter: RecordWriting {
       serverId: .integer(serverId), createdAt: previous == nil ? createdAt : nil, lastSyncedAt: time)
     let left = try previous.map { try dependentsLeft(by: name, state, after: $0.state) } ?? []
     let references = checksReferences && !state.isDeleted ? table.keys(toCheckIn: state, after: previous?.state) : []
-    try refusing(name, state, table) {
+    try refusing(name, state, table, isChecked: !references.isEmpty) {
       try writeRow(name, state, bookkeeping, isNew: previous == nil, leavingOut: released, computing, table)
       try requireParents(of: name, by: references)
     }
@@ -170,12 +170,17 @@ struct EmbeddedWriter: RecordWriting {
   }
 
   /// Performs a write, and once more if deleted records could release the UNIQUE values that it needs.
+  /// - Parameter isChecked: whether the write is checked after the row is written, and may be refused then.
   /// - Throws: ``StorageRefusal`` for a rule of the data.
-  private func refusing(_ name: RecordName, _ state: RecordState, _ table: RecordTable, _ write: () throws -> Void)
-    throws
-  {
-    // Without the savepoint a deferred foreign key would fail at the commit, and with it the other operations.
-    let attempt = table.keys.isEmpty ? { (body: () throws -> Void) in try body() } : connection.checkedSavepoint
+  private func refusing(
+    _ name: RecordName, _ state: RecordState, _ table: RecordTable, isChecked: Bool, _ write: () throws -> Void
+  ) throws {
+    // Without the savepoint a deferred foreign key would fail at the commit, and with it the other operations. It may be
+    // one of another table that references this row.
+    let mayFailLater = isChecked || table.defersForeignKeys || !table.referencedColumns.isEmpty
+    func attempt(_ body: () throws -> Void) throws {
+      if mayFailLater { try connection.checkedSavepoint(body) } else { try body() }
+    }
     do {
       do {
         try attempt(write)

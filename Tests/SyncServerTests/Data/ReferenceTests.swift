@@ -101,6 +101,13 @@ import Testing
     #expect(
       try await client.results([Operation.update("Late", late, ["number": 7], base: ["number": 1], version: 1)])
         == ["accepted"])
+    // The changed values of the referenced record violate the key as well.
+    #expect(
+      try await client.results([
+        Operation.update("Unit", unit, ["number": 8], base: ["number": 7], version: 1),
+        Operation.update("Unit", unit, ["title": "x"], version: 1),
+      ]).map { $0.hasPrefix("waiting") ? "waiting" : $0 } == ["rejected 422", "waiting"])
+    #expect(try await client.results([Operation.update("Unit", unit, ["title": "x"], version: 1)]) == ["accepted"])
     await server.stop()
   }
 
