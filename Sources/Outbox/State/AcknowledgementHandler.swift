@@ -209,7 +209,8 @@ struct AcknowledgementHandler: SyncComponent {
     else { return false }
     let asSent = try asSent(over: BaseTable.find(type, record.key, in: connection))
     let changed = Set(fields.filter { asSent.fields[$0] != record.state.fields[$0] })
-    return table.keys(within: fields).allSatisfy { !changed.isDisjoint(with: $0.columns) }
+    let keys = table.keys(within: fields)
+    return !keys.isEmpty && keys.allSatisfy { !changed.isDisjoint(with: $0.columns) }
   }
 
   private func isReference(_ name: String) -> Bool { table.keys.contains { $0.columns.contains(name) } }

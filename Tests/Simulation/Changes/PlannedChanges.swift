@@ -7,12 +7,15 @@ enum Change: String, CaseIterable, Sendable {
   case retention
   /// The tokens of a user are revoked, and the user gets new ones later.
   case revocation
+  /// The data of the account are away for a while.
+  case absence
 
   /// How many worlds have the change.
   var probability: Double {
     switch self {
     case .retention: 0.08
     case .revocation: 0.12
+    case .absence: 0.1
     }
   }
 }
@@ -58,6 +61,7 @@ extension SimulatedWorld {
       switch change {
       case .retention: try passRetention()
       case .revocation: try revoke()
+      case .absence: try hideAccount()
       }
     }
   }

@@ -110,7 +110,7 @@ struct WorldScale: Equatable, Sendable {
     /// Photos of users, with the faults of their files.
     case photo
     /// One of the changes of `Change`.
-    case retention, revocation
+    case retention, revocation, absence
     /// The program that fills fields beside the server.
     case service
   }
