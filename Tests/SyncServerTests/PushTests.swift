@@ -244,12 +244,8 @@ import Testing
     try await makeProject()
     let room = newUuid()
     _ = try await client.push([Operation.create("Room", room, ["title": "Hall", "projectId": .text(project)])])
-    var deletion = Operation.delete("Room", room, version: 1)
-    if case .object(var object) = deletion {
-      object["fields"] = ["title": "", "locationId": .text(newUuid())]
-      deletion = .object(object)
-    }
-    #expect(try await client.results([deletion]) == ["accepted"])
+    let edits: SyncObject = ["title": "", "locationId": .text(newUuid())]
+    #expect(try await client.results([Operation.delete("Room", room, version: 1, fields: edits)]) == ["merged"])
     let read = try await record("Room", room)
     #expect(read["isDeleted"] == true && read["fields"]?["title"] == "Hall")
   }
@@ -262,13 +258,9 @@ import Testing
     _ = try await client.push([
       Operation.create("Location", location, ["title": "Hall", "type": "unit", "projectId": .text(project)])
     ])
-    var deletion = Operation.delete("Location", location, version: 1)
-    if case .object(var object) = deletion {
-      object["fields"] = ["parentLocationId": .text(newUuid())]
-      deletion = .object(object)
-    }
     let cursor = try await client.pull().cursor
-    #expect(try await client.results([deletion]) == ["accepted"])
+    let edits: SyncObject = ["parentLocationId": .text(newUuid())]
+    #expect(try await client.results([Operation.delete("Location", location, version: 1, fields: edits)]) == ["merged"])
     let changes = try await client.pull(after: cursor).changes
     #expect(changes.count == 1 && changes.allSatisfy { $0["isDeleted"] == true && $0["version"] == 2 })
   }
