@@ -109,13 +109,15 @@ extension SyncTransaction {
   private func rows(referring reference: Dependency, to parents: Set<Int64>) throws -> Set<Int64> {
     let list = "[" + parents.map(String.init).joined(separator: ",") + "]"
     let (child, parent) = (reference.child, reference.parent)
+    let own = SQL.joined(reference.key.columns.map { "\(identifier: $0.from)" })
+    let targets = SQL.joined(reference.key.columns.map { "parent.\(identifier: $0.to)" })
+    // Without an index on the columns, this reads the child's rows once and not once for each parent.
     return Set(
       try connection.fetch(
         """
-        SELECT child.\(identifier: child.key) FROM json_each(\(list)) AS above
-        CROSS JOIN \(identifier: parent.table.name) AS parent ON parent.\(identifier: parent.key) = above.value
-        CROSS JOIN \(identifier: child.table.name) AS child
-          ON \(raw: reference.isReferring(child: "child", parent: "parent"))
+        SELECT \(identifier: child.key) FROM \(identifier: child.table.name) WHERE (\(own)) IN (
+          SELECT \(targets) FROM json_each(\(list)) AS above
+          CROSS JOIN \(identifier: parent.table.name) AS parent ON parent.\(identifier: parent.key) = above.value)
         """, as: Int64.self))
   }
 
