@@ -95,11 +95,7 @@ extension RemoteChanges {
       """, as: String.self)
     guard let json, let table = catalog.tables[name.entityType] else { return nil }
     let remote = try RemoteRecord(json: Array(json.utf8))
-    let fields = remote.state.fields
-    let missing = try table.keys.filter { key in
-      try key.columns.allSatisfy { fields[$0] ?? .null != .null }
-        && table.parent(by: key, in: fields, connection) == nil
-    }
+    let missing = try table.keys.filter { try table.lacksParent(by: $0, in: remote.state.fields, connection) }
     return Waiting(remote: remote, table: table, missing: missing)
   }
 

@@ -57,8 +57,8 @@ extension RemoteChanges {
   /// The most versions of one set. Larger sets stay in the inbox, so that the transaction stays short.
   private static let largestClash = 200
 
-  /// Returns a refused version with the versions that release the values it uses, and those that these reference; `nil` if
-  /// a record that does not change, or that has local changes, holds a value.
+  /// Returns a refused version with the versions that release the values it uses, and with the missing records that these
+  /// versions reference; `nil` if a record that does not change, or that has local changes, holds a value.
   private func clash(of name: RecordIdentity) throws -> [RemoteRecord]? {
     var set: [RemoteRecord] = []
     var seen: Set<RecordIdentity> = [name]
@@ -186,7 +186,7 @@ extension RemoteChanges {
 /// Rows of deleted records that other rows reference by UNIQUE values of several columns.
 ///
 /// Such a reference is to whichever record has the values. If the server has them in another record, that record gets
-/// the row: the row cannot be removed before the other one has the values, and both cannot have them at once.
+/// the row: the row cannot be removed before the other record has the values, and two rows cannot have the values at once.
 extension RemoteChanges {
   /// Gives the row of a deleted record to the record of a version that has its UNIQUE values.
   /// - Returns: `false` if the row has to stay, or if a reference is to another value or to the local id.

@@ -273,8 +273,7 @@ package struct ConflictResolver: SyncComponent {
       fields[member.name] = member.value
     }
     // This device may lack a record that the server's version references.
-    for key in table.keys where key.columns.allSatisfy({ fields[$0] ?? .null != .null }) {
-      guard try table.parent(by: key, in: fields, connection) == nil else { continue }
+    for key in table.keys where try table.lacksParent(by: key, in: fields, connection) {
       for name in key.columns { fields[name] = record.state.fields[name] }
     }
     return fields

@@ -209,7 +209,7 @@ struct BatchPlan: SyncComponent {
     }
   }
 
-  /// Returns the patch of a sealed operation.
+  /// Returns the patch of a sealed operation; `nil` if the operation is not sealed or cannot be read.
   private func sentPatch(of operation: QueuedOperation) -> RecordPatch? {
     operation.payload.flatMap { try? PushOperation(json: Array($0.utf8)).patch }
   }

@@ -46,6 +46,12 @@ extension RecordTable {
     return try connection.fetchOne(query, as: Int64.self)
   }
 
+  /// Returns whether fields reference a record by a foreign key that this database does not have. A key with a column
+  /// without a value references nothing.
+  package func lacksParent(by key: Dependency, in fields: SyncObject, _ connection: Connection) throws -> Bool {
+    try key.columns.allSatisfy { fields[$0] ?? .null != .null } && parent(by: key, in: fields, connection) == nil
+  }
+
   /// Returns the records that fields reference by their UUID.
   package func references(in fields: SyncObject) -> [(type: String, uuid: String)] {
     references.compactMap { column in
@@ -66,11 +72,7 @@ extension RecordTable {
   ) throws -> SyncObject {
     var changed = changed
     for key in keys where key.columns.count > 1 && key.columns.contains(where: { changed[$0] != nil }) {
-      let all = fields.overlaid(with: changed)
-      guard key.columns.allSatisfy({ all[$0] ?? .null != .null }), try parent(by: key, in: all, connection) == nil
-      else {
-        continue
-      }
+      guard try lacksParent(by: key, in: fields.overlaid(with: changed), connection) else { continue }
       for name in key.columns { changed[name] = nil }
     }
     return changed

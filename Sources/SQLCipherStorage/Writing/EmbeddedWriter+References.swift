@@ -151,8 +151,7 @@ extension EmbeddedWriter {
   /// Returns the columns of foreign keys whose values no record has.
   func missingParents(_ fields: SyncObject, _ table: RecordTable) throws -> [String] {
     var missing: [String] = []
-    for key in table.keys where key.columns.allSatisfy({ fields[$0] ?? .null != .null }) {
-      guard try table.parent(by: key, in: fields, connection) == nil else { continue }
+    for key in table.keys where try table.lacksParent(by: key, in: fields, connection) {
       missing += key.columns.filter { !missing.contains($0) }
     }
     return missing
