@@ -246,22 +246,22 @@ import VaultStore
   }
 
   // Found by the simulation, seed 924.
-  @Test("A version takes the UNIQUE value of a record whose newer version references a third one by its values")
+  @Test("A version that references others by their values takes the UNIQUE value of a record with a newer version")
   func valueBehindValues() throws {
     func unit(_ version: Int64, _ uuid: String, _ fields: SyncObject) -> RemoteRecord {
       Self.version(version, of: "Unit", uuid, fields)
     }
-    try apply([unit(1, "b", ["code": "x"])])
+    try apply([unit(1, "b", ["code": "x"]), unit(1, "d", ["code": "y"])])
+    // Each of two records needs the value of another one, which needs the first. One of the two needs the other as well.
     try apply([
-      unit(2, "b", ["code": .null, "headSite": "a", "headNumber": 1]),
-      Self.version(1, of: "Head", "h", Self.one.overlaid(with: ["unitId": "a"])),
-      unit(1, "a", ["code": "x", "twinCode": "a"]),
+      unit(2, "b", ["code": .null, "parentId": "a"]), unit(2, "d", ["code": .null, "parentId": "a"]),
+      unit(1, "a", ["code": "x", "headSite": "a", "headNumber": 1]), Self.head(1, of: "c"), unit(1, "c", ["code": "y"]),
     ])
     #expect(try isConsistent())
     #expect(
       try values(
-        "SELECT uuid || coalesce(code, '') || coalesce(headSite, '') || syncVersion FROM OfflineUnit ORDER BY uuid")
-        == ["ax1", "ba2"])
+        "SELECT uuid || coalesce(code, '') || coalesce(headNumber, '') || syncVersion FROM OfflineUnit ORDER BY uuid")
+        == ["ax11", "b2", "cy1", "d2"])
   }
 
   // Found by the simulation, seeds 185 and 40: the row could neither be removed nor give its values to the other one.
