@@ -17,6 +17,10 @@ package struct GeneratedSchema: Sendable {
   /// Whether users write with OR IGNORE. It may leave the base of a record that did not change.
   package var writesOrIgnore: Bool { number % 5 == 0 }
 
+  /// Whether a later version may rename columns. Expressions of computed columns and full-text tables name columns in texts
+  /// that RENAME COLUMN does not change.
+  package var allowsRenames: Bool { features.isDisjoint(with: [.computed, .alwaysComputed, .fullText]) }
+
   package init(number: Int) {
     var drawing = SchemaDrawing(number)
     drawing.draw()

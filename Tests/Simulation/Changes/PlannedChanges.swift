@@ -9,6 +9,12 @@ enum Change: String, CaseIterable, Sendable {
   case revocation
   /// The data of the account are away for a while.
   case absence
+  /// An empty account takes the place of the account for a while.
+  case emptiness
+  /// The server is out of reach for hours.
+  case outage
+  /// The schema gets new columns, on one machine after the other.
+  case upgrade
 
   /// How many worlds have the change.
   var probability: Double {
@@ -16,6 +22,9 @@ enum Change: String, CaseIterable, Sendable {
     case .retention: 0.08
     case .revocation: 0.12
     case .absence: 0.1
+    case .emptiness: 0.08
+    case .outage: 0.06
+    case .upgrade: 0.15
     }
   }
 }
@@ -29,6 +38,8 @@ struct PlannedChanges {
   var renewals: [(user: String, time: Int64)] = []
   /// Whether the server may have forgotten a token that a device uses.
   var mayLackTokens = false
+  /// The upgrade of the schema that has begun.
+  var upgrade: PlannedUpgrade?
 
   init(_ random: Seeded, with: Set<Change>, without: Set<Change>) {
     self.random = random
@@ -55,6 +66,7 @@ extension SimulatedWorld {
   /// Performs the changes that are due.
   func change() throws {
     try renewDueTokens()
+    try upgradeDue()
     while let change = changes.due(at: shareOfWork) {
       faults += 1
       trace.note("change", change.rawValue)
@@ -62,6 +74,9 @@ extension SimulatedWorld {
       case .retention: try passRetention()
       case .revocation: try revoke()
       case .absence: try hideAccount()
+      case .emptiness: try emptyAccount()
+      case .outage: try passOutage()
+      case .upgrade: try planUpgrade()
       }
     }
   }

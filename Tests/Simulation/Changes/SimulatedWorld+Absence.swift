@@ -1,6 +1,9 @@
+import CipherSQL
 import Platform
 import SimulatedDisk
+import SyncEngine
 import TestSupport
+import VaultStore
 
 extension SimulatedWorld {
   /// Takes the data of the account away for a while, like a volume that is not mounted, while the devices go on. The server
@@ -22,6 +25,58 @@ extension SimulatedWorld {
     try moveFolder(hidden, to: path)
     trace.note("change", "the data of the account are back")
     try perform { try await server.start() }
+  }
+
+  /// Replaces the data of the account by those of an empty account in the same epoch for a while. Each device must ask before
+  /// it deletes its records.
+  func emptyAccount() throws {
+    // Another epoch would show that data are missing.
+    guard incidents.kept.isEmpty else { return }
+    try repair()
+    let server = server
+    let accounts = server.path + "/accounts"
+    guard let account = try Files.names(in: accounts).first else { return }
+    let (path, hidden) = ("\(accounts)/\(account)", "\(server.machine.root)/absent")
+    for device in devices { try stop(device, byPowerCut: false) }
+    try perform { try await server.stop(byPowerCut: false) }
+    try moveFolder(path, to: hidden)
+    guard simulated_disk_copy("\(template.data)/accounts/\(account)", path) == 0 else {
+      throw SimulatorDefect("the empty account cannot be copied")
+    }
+    trace.note("change", "the account is empty")
+    let (trouble, offline) = (network.trouble, network.offline)
+    (network.trouble, network.offline) = (0, [])
+    try perform { try await server.start() }
+    for device in devices where changes.random.chance(0.7) {
+      try open(device, lives: false)
+      let before = try sharedRecords(of: device)
+      try perform { _ = try await device.round(RoundRequest(pushes: false, isFull: true)) }
+      let deleted = before.subtracting(try sharedRecords(of: device)).count
+      // What needs no consent: 20 records, or 5 %.
+      guard deleted <= max(20, before.count / 20) else {
+        throw Violation(6, "\(device.name) deletes \(deleted) of \(before.count) records without a question")
+      }
+    }
+    (network.trouble, network.offline) = (trouble, offline)
+    for device in devices { try stop(device, byPowerCut: false) }
+    try perform { try await server.stop(byPowerCut: false) }
+    try Files.removeTree(path)
+    try moveFolder(hidden, to: path)
+    trace.note("change", "the data of the account are back")
+    try perform { try await server.start() }
+    for device in devices { try open(device, lives: true) }
+  }
+
+  /// The records that a device shares with the server and has not edited. A policy may decide about the others.
+  private func sharedRecords(of device: SimulatedDevice) throws -> Set<String> {
+    try device.read { connection in
+      try device.workload.kinds.reduce(into: []) { uuids, kind in
+        uuids.formUnion(
+          try connection.fetch(
+            "SELECT uuid FROM \(identifier: kind.table) WHERE syncVersion > 0 AND isDeleted = 0 AND isDirty = 0",
+            as: String.self))
+      }
+    }
   }
 
   private func moveFolder(_ path: String, to target: String) throws {

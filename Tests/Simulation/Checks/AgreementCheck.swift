@@ -21,7 +21,7 @@ struct AgreementCheck {
       let catalog = device.vault.syncCatalog
       for (type, table) in catalog.tables {
         let ours = try device.read { connection in
-          try StoreDigests(catalog: catalog, connection: connection).digests(of: table).whole
+          try StoreDigests(catalog: catalog, connection: connection, columns: digests.columns).digests(of: table).whole
         }
         let summary = digests.entities[type]
         if summary?.digest == ours.digest || summary == nil && ours.count == 0 {
@@ -39,7 +39,8 @@ struct AgreementCheck {
     let type = table.entity.type
     let catalog = device.vault.syncCatalog
     let ours = try device.read { connection in
-      try StoreDigests(catalog: catalog, connection: connection).records(of: table, in: Self.allBuckets)
+      try StoreDigests(catalog: catalog, connection: connection, columns: digests.columns)
+        .records(of: table, in: Self.allBuckets)
     }
     var here = Dictionary(ours.map { ($0.entityUuid, $0.digest) }, uniquingKeysWith: { first, _ in first })
     var different: Set<String> = []

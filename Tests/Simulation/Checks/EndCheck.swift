@@ -16,6 +16,8 @@ struct Circumstances {
   var hasIncidents = false
   /// The records that the server had stored and forgotten, by true time; empty without an observation.
   var retention: [RetentionMark] = []
+  /// Devices whose vaults were restored from a backup.
+  var restoredVaults: Set<String> = []
   /// Whether the clock of the server was ever set forward.
   var setsServerForward = false
 
@@ -57,6 +59,9 @@ struct EndCheck {
           try ServiceCheck(service: service, server: server, decided: decided(), resent: history.resent).check()
         }
         try checkJournals(history)
+        try OverwrittenCheck(
+          devices: devices, history: history.history, restored: circumstances.restoredVaults
+        ).check()
         for kept in kept {
           try kept.check(
             devices, history.history, lost: circumstances.lostHistories, isHandled: history.isHandled)

@@ -81,7 +81,7 @@ struct KeptValues {
       if let now, now.marker ?? "" == value.marker, now.isDeleted == value.isDeleted || isHandled(uuid) { continue }
       // A deleted record may be forgotten.
       if now == nil, value.isDeleted || isHandled(uuid) { continue }
-      if try devices.contains(where: { try Self.shows($0, uuid, value.marker) }) { continue }
+      if try devices.contains(where: { try $0.showsInConflict(uuid, value.marker) }) { continue }
       // The value waits in an outbox, for example behind the open conflict of a record that it references.
       if try devices.contains(where: { try Self.waits($0, uuid, value) }) { continue }
       // The server had lost an edit of this value, and the backup of a vault brought the edit back.
@@ -104,17 +104,6 @@ struct KeptValues {
       return false
     }
     return versions.contains { $0.marker == now.marker && $0.version > earlier.version }
-  }
-
-  private static func shows(_ device: any WatchedDevice, _ uuid: String, _ marker: String) throws -> Bool {
-    try device.read { connection in
-      try connection.fetchOne(
-        """
-        SELECT EXISTS (SELECT 1 FROM OfflineConflictResolution WHERE entityUuid = \(uuid)
-          AND (instr(localVersion, \(marker)) > 0 OR instr(coalesce(remoteVersion, ''), \(marker)) > 0
-            OR instr(coalesce(base, ''), \(marker)) > 0))
-        """, as: Bool.self) ?? false
-    }
   }
 
   private static func waits(_ device: any WatchedDevice, _ uuid: String, _ value: Value) throws -> Bool {

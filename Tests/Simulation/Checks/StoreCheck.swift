@@ -1,4 +1,5 @@
 import CipherSQL
+import SyncModel
 import VaultStore
 
 /// Statement 2 in one vault: a dirty record has exactly one way to become clean.
@@ -78,6 +79,21 @@ struct StoreCheck {
         SELECT 1 FROM OfflineSyncQueue AS blocker WHERE blocker.queueNumber = OfflineSyncQueue.parkedBehind
           AND blocker.completedAt IS NULL)
       """, as: String.self)
+    for (type, table) in device.vault.syncCatalog.tables {
+      let sets = Set(table.columns.map(\.name).filter { table.rules[$0].mergesAsSet })
+      guard !sets.isEmpty else { continue }
+      let conflicts = try connection.fetchRows(
+        """
+        SELECT entityUuid, fields FROM OfflineConflictResolution
+        WHERE entityType = \(type) AND conflictType = 'concurrent_edit' AND base IS NOT NULL
+        """, as: String.self, String.self)
+      for (uuid, json) in conflicts {
+        guard case .array(let fields) = try SyncValue(parsing: json) else { continue }
+        for case .text(let name) in fields where sets.contains(name) {
+          throw Violation(6, "\(device.name): additions to the set \(name) of \(type) \(uuid) are in conflict")
+        }
+      }
+    }
     guard waiting.isEmpty else {
       throw Violation(5, waiting.map { "\(device.name): \($0) waits for nothing and is not sent" })
     }

@@ -20,6 +20,9 @@ protocol WatchedDevice {
   /// Performs a round without faults, or throws a ``Violation`` with invariant 5 if it does not end.
   func round(_ request: RoundRequest) async throws -> SyncReport
 
+  /// Waits until all operations that wait for their next attempt are due.
+  func awaitRetries() async throws
+
   /// Lets a moment pass.
   func pause() async throws
 
@@ -83,14 +86,6 @@ extension WatchedDevice {
       states.formUnion(lines.map { "\(kind.entity) \($0)" })
     }
     return states
-  }
-
-  /// Makes operations due that wait for their next attempt, as if that time had passed.
-  func hasten() throws {
-    try vault.database.write { connection in
-      _ = try connection.execute(
-        "UPDATE OfflineSyncQueue SET scheduledAt = NULL WHERE status = 'pending' AND scheduledAt IS NOT NULL")
-    }
   }
 
   /// A readable list of the open conflicts.

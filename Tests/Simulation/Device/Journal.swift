@@ -33,6 +33,8 @@ struct Journal: Recorder {
     let entity: String
     let uuid: String
     let marker: String
+    /// The value that the record had before, as the user saw it; `nil` for a new record, or if nobody looked.
+    var seen: String?
   }
 
   let path: String

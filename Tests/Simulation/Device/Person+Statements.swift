@@ -8,10 +8,14 @@ extension Person {
   /// A value by its column.
   typealias Assignment = (column: String, value: SQLArgument)
 
-  func creation(_ kind: Kind, _ connection: Connection, _ dice: inout Seeded) throws -> Step? {
+  /// A new record. Its statement may name another record that it would replace.
+  func creation(
+    _ kind: Kind, replacing other: Int64? = nil, _ connection: Connection, _ dice: inout Seeded
+  ) throws -> Step? {
     let uuid = Self.uuid(&dice)
     let marker = marker(&dice)
     var values: [Assignment] = [("uuid", .text(uuid)), (kind.marker, .text(marker))]
+    if let other { values.append((kind.key, .integer(other))) }
     for required in kind.required { values.append((required.column, Self.value(required.value, &dice))) }
     for (name, others) in kind.others where dice.chance(0.3) && !values.contains(where: { $0.column == name }) {
       values.append((name, dice.pick(others)))
@@ -29,7 +33,7 @@ extension Person {
       values += parent
     }
     if let time = time(&dice) { values.append(("updatedAt", .text(time))) }
-    let clause = dice.chance(0.05) ? "INSERT OR REPLACE" : "INSERT"
+    let clause = other != nil || dice.chance(0.05) ? "INSERT OR REPLACE" : "INSERT"
     let names = values.map { SQL.quoted($0.column) }.joined(separator: ", ")
     let marks = values.map { _ in "?" }.joined(separator: ", ")
     var text = "\(clause) INTO \(SQL.quoted(kind.table)) (\(names)) VALUES (\(marks))"
@@ -40,7 +44,19 @@ extension Person {
       entry: entry(.mark, kind, uuid, marker), sql: SQL(raw: text, arguments: values.map(\.value)))
   }
 
-  func edit(_ kind: Kind, _ key: Int64, _ uuid: String, _ dice: inout Seeded) -> Step {
+  /// A statement with OR REPLACE that would remove another record without a trigger. The store has to refuse it.
+  func replacement(_ kind: Kind, _ key: Int64, _ uuid: String, _ connection: Connection, _ dice: inout Seeded) throws
+    -> Step?
+  {
+    guard !kind.swapped.isEmpty, dice.chance(0.5), let other = try anyone(kind, connection, &dice), other.key != key
+    else { return try creation(kind, replacing: key, connection, &dice) }
+    let values = try dice.pick(kind.swapped).map { column in
+      (column: column, value: try value(of: column, kind, other.key, connection))
+    }
+    return Step(entry: entry(.touch, kind, uuid, ""), sql: Self.update(kind, "OR REPLACE ", values, key))
+  }
+
+  func edit(_ kind: Kind, _ key: Int64, _ uuid: String, _ connection: Connection, _ dice: inout Seeded) throws -> Step {
     let marker = marker(&dice)
     var assignments: [Assignment] = []
     let isMarked = kind.others.isEmpty || dice.chance(0.7)
@@ -52,9 +68,9 @@ extension Person {
     if let time = time(&dice) { assignments.append(("updatedAt", .text(time))) }
     // OR IGNORE may leave the row as it is.
     let clause = dice.chance(0.05) ? "OR REPLACE " : !isMarked && ignores(&dice) ? "OR IGNORE " : ""
-    return Step(
-      entry: entry(isMarked ? .mark : .touch, kind, uuid, isMarked ? marker : ""),
-      sql: Self.update(kind, clause, assignments, key))
+    var entry = entry(isMarked ? .mark : .touch, kind, uuid, isMarked ? marker : "")
+    if isMarked, case .text(let seen) = try value(of: kind.marker, kind, key, connection) { entry.seen = seen }
+    return Step(entry: entry, sql: Self.update(kind, clause, assignments, key))
   }
 
   /// Gives a record another value of a key, which other records may reference.

@@ -39,9 +39,15 @@ struct Person {
         let steps = try kinds.compactMap { try step($0, connection, &dice) }
         guard !steps.isEmpty else { return false }
         journal.intend(transaction, steps.flatMap(\.entries))
+        let restored = Set(steps.flatMap(\.entries).filter { $0.kind == .revive }.map(\.uuid))
+        let deleted = try restored.isEmpty ? [] : deletedByUsers(connection)
         for statement in steps.flatMap(\.statements) {
           executes(statement)
           _ = try connection.execute(statement)
+        }
+        guard try restored.isEmpty || deleted.subtracting(restored).isSubset(of: deletedByUsers(connection)) else {
+          throw Violation(
+            6, ["on \(name), a restoration restores a record that was deleted on its own:"] + restored.sorted())
         }
         return true
       }
@@ -75,7 +81,22 @@ struct Person {
     if !kind.references.isEmpty, dice.chance(0.2), let sql = try move(kind, key, connection, &dice) {
       return Step(entry: entry(.touch, kind, uuid, ""), sql: sql)
     }
-    return edit(kind, key, uuid, &dice)
+    if dice.chance(0.03) { return try replacement(kind, key, uuid, connection, &dice) }
+    return try edit(kind, key, uuid, connection, &dice)
+  }
+
+  /// The records that users of this device have deleted, without those that were deleted with another record.
+  private func deletedByUsers(_ connection: Connection) throws -> Set<String> {
+    var uuids: Set<String> = []
+    for kind in workload.kinds {
+      uuids.formUnion(
+        try connection.fetch(
+          """
+          SELECT uuid FROM \(identifier: kind.table) AS record WHERE isDeleted = 1 AND NOT EXISTS (SELECT 1 FROM SyncCascade
+            WHERE entityType = \(kind.entity) AND entityId = record.\(identifier: kind.key))
+          """, as: String.self))
+    }
+    return uuids
   }
 
   // MARK: Parts

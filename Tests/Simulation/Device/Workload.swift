@@ -13,8 +13,10 @@ struct Workload: Sendable {
   let folder: String?
   /// Whether users write with OR IGNORE, which may leave the base of a record that did not change.
   let writesOrIgnore: Bool
-  /// The schema, if it is generated.
-  private let generated: Schema?
+  /// Whether a later version of the schema may rename columns.
+  let allowsRenames: Bool
+  /// A generated schema, or one that a world has upgraded.
+  private let built: Schema?
 
   /// Whether the devices take photos. Their vaults and their server are neither copied nor restored.
   var hasPhotos: Bool { folder == nil && name == "restoration" && !hasIncidents }
@@ -36,19 +38,28 @@ struct Workload: Sendable {
   ]
 
   private init(_ name: String, kinds: [Kind], hasIncidents: Bool) {
-    (self.name, self.kinds, self.hasIncidents, folder, generated) = (name, kinds, hasIncidents, nil, nil)
-    writesOrIgnore = false
+    (self.name, self.kinds, self.hasIncidents, folder, built) = (name, kinds, hasIncidents, nil, nil)
+    (writesOrIgnore, allowsRenames) = (false, false)
   }
 
   private init(_ name: String, kinds: [Kind]) {
-    (self.name, self.kinds, hasIncidents, generated, writesOrIgnore) = (name, kinds, true, nil, false)
+    (self.name, self.kinds, hasIncidents, built) = (name, kinds, true, nil)
+    (writesOrIgnore, allowsRenames) = (false, true)
     folder = Self.schemas.appending(path: name).path
   }
 
   /// The workload of a generated schema.
   init(_ schema: GeneratedSchema) {
     (name, kinds, hasIncidents) = ("generated-\(schema.number)", schema.kinds, true)
-    (folder, generated, writesOrIgnore) = (nil, schema.schema, schema.writesOrIgnore)
+    (folder, built, writesOrIgnore) = (nil, schema.schema, schema.writesOrIgnore)
+    allowsRenames = schema.allowsRenames
+  }
+
+  /// The workload of a later version of the schema.
+  init(_ earlier: Workload, _ schema: Schema, _ kinds: [Kind]) {
+    (name, self.kinds, hasIncidents) = (earlier.name, kinds, earlier.hasIncidents)
+    (folder, built, writesOrIgnore) = (nil, schema, earlier.writesOrIgnore)
+    allowsRenames = earlier.allowsRenames
   }
 
   /// Draws the workload of a world: one of the hand-written ones, or one of a generated schema.
@@ -61,7 +72,7 @@ struct Workload: Sendable {
 
   /// The schema as a vault takes it.
   func schema() throws -> (source: SchemaSource, schema: Schema) {
-    if let generated { return (SchemaSource(name: generated.name, folder: nil), generated) }
+    if let built { return (SchemaSource(name: built.name, folder: nil), built) }
     return (
       SchemaSource(name: name, folder: folder),
       try folder.map { try Schema.load(folder: $0, name: name) } ?? RestorationSchema.schema

@@ -13,7 +13,8 @@ import VaultStore
 final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   let name: String
   let machine: Machine
-  let workload: Workload
+  /// The schema of the app, which another version replaces while the app does not run.
+  var workload: Workload
   let journal = MemoryJournal()
   private(set) var token: String
   /// The user of the token at the server.
@@ -63,8 +64,10 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   }()
 
   /// Opens the vault and lets worker and person begin.
-  /// - Parameter lives: whether the person acts and the worker runs.
-  func start(lives: Bool) throws {
+  /// - Parameters:
+  ///   - lives: whether the person acts and the worker runs.
+  ///   - hasPerson: whether the person acts.
+  func start(lives: Bool, hasPerson: Bool = true) throws {
     let vault = try Vault.open(
       at: path, with: Self.secret, schemas: [try workload.schema().schema], configuration: machine.configuration)
     opened = vault
@@ -85,7 +88,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     trace.note("device", "\(name) starts")
     guard lives else { return }
     tasks.append(machine.scheduler.start { await self.sync(worker) })
-    tasks.append(machine.scheduler.start { await self.live(vault) })
+    if hasPerson { tasks.append(machine.scheduler.start { await self.live(vault) }) }
   }
 
   static let url = "http://127.0.0.1:1"
@@ -225,7 +228,25 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     return try await remote.digests(projects: [])
   }
 
+  /// Sends operations without the store.
+  func push(_ request: PushRequest) async throws -> PushResponse {
+    guard let remote else { throw SimulatorDefect("\(name) does not run") }
+    return try await remote.push(request)
+  }
+
   func mustCompare(_ photo: String) -> Bool { album?.compared.insert(photo).inserted ?? false }
+
+  func awaitRetries() async throws {
+    let due = try read { connection in
+      try connection.fetchOne(
+        """
+        SELECT max(CAST(unixepoch(scheduledAt, 'subsec') * 1000 AS INTEGER)) FROM OfflineSyncQueue
+        WHERE completedAt IS NULL AND status = 'pending'
+        """, as: Int64?.self)
+    }
+    guard let due = due ?? nil, due >= machine.wall else { return }
+    try await machine.scheduler.sleep((due - machine.wall + 2) * 1000)
+  }
 
   func pause() async throws { try await machine.scheduler.sleep(50_000) }
 

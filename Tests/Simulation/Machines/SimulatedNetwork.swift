@@ -18,6 +18,8 @@ final class SimulatedNetwork: @unchecked Sendable {
     case responseLost = "response lost"
     /// The response ends before its last byte.
     case responseCut = "response cut"
+    /// The connection ends while the server works, and the server notices that.
+    case disconnected
     /// The request arrives twice.
     case duplicated
     /// Neither response nor end arrives until the client gives up.
@@ -48,6 +50,14 @@ final class SimulatedNetwork: @unchecked Sendable {
   var delay = 80_000
   /// The greatest body of a file that a proxy lets through, in bytes.
   var bodyLimit: Int?
+  /// The greatest push that a proxy lets through, in bytes.
+  var pushLimit: Int?
+  /// The number of changes for which each request of a page asks; `nil` for the number that the device chooses.
+  var pageSize: Int?
+  /// Whether no request reaches the server.
+  var isDown = false
+  /// The number of requests of each device that reached the server.
+  private(set) var delivered: [String: Int] = [:]
   /// The number of requests that were not delivered as they should be.
   private(set) var faults = 0
   /// Tokens that the server has to refuse.
@@ -75,7 +85,7 @@ final class SimulatedNetwork: @unchecked Sendable {
   private func latency() -> Int64 { Int64(random.number(200..<max(delay, 201))) }
 
   private func send(_ outgoing: OutgoingRequest, _ exchange: RequestTask, from device: String) {
-    var request = Self.request(outgoing)
+    var request = Self.request(outgoing, pageSize)
     do {
       if let upload = outgoing.upload { request.body = try Self.body(upload) }
     } catch {
@@ -89,10 +99,14 @@ final class SimulatedNetwork: @unchecked Sendable {
     let cut = outgoing.upload == nil ? nil : harm(&request.body)
     trace.tally("fate: \(fate.rawValue)")
     if fate != .delivered { faults += 1 }
-    guard !offline.contains(device) else {
+    guard !offline.contains(device), !isDown else {
       return later(latency()) { [weak exchange] in exchange?.finish(.failure(.noConnection(detail: "no network"))) }
     }
     if let bodyLimit, outgoing.upload != nil, request.body.count > bodyLimit { return answer(exchange, 413, [:], []) }
+    if let pushLimit, request.path == "/v1/push", request.body.count > pushLimit {
+      trace.tally("push over the limit")
+      return answer(exchange, 413, [:], [])
+    }
     switch fate {
     case .lost:
       later(latency()) { [weak exchange] in exchange?.finish(.failure(Self.reset)) }
@@ -109,6 +123,11 @@ final class SimulatedNetwork: @unchecked Sendable {
     case .status502: answer(exchange, 502, [:], [])
     case .status503: answer(exchange, 503, ["retry-after": "20"], [])
     case .status413: answer(exchange, 413, [:], [])
+    case .disconnected:
+      later(latency()) { [weak exchange, request] in
+        exchange?.finish(.failure(Self.reset))
+        self.disconnect(request, from: device)
+      }
     case .delivered, .responseLost, .responseCut, .duplicated:
       later(latency()) { [weak exchange, request] in
         if fate == .duplicated { self.deliver(request, from: device) { _ in } }
@@ -141,15 +160,34 @@ final class SimulatedNetwork: @unchecked Sendable {
     exchange.complete(end)
   }
 
+  /// Delivers a request whose connection ends at any point of the server's work. A push takes effect all the same: its sender
+  /// may be a device whose connections always end after a time.
+  private func disconnect(_ request: Request, from device: String) {
+    let jobs = random.number(0..<60)
+    let generation = server.generation
+    let task = deliver(request, from: device) { [self] response in
+      guard request.path == "/v1/push", let response, generation == server.generation, !server.machine.hasFailed,
+        response.status == 500
+      else { return }
+      violation = violation ?? Violation(5, "a push of \(device) ended with its connection: \(response.status)")
+    }
+    scheduler.start {
+      for _ in 0..<jobs { await Task.yield() }
+      task.cancel()
+    }
+  }
+
   private static let reset = TransportFailure.noConnection(detail: "the connection was reset")
 
+  @discardableResult
   private func deliver(
     _ request: Request, cutAt cut: Int? = nil, from device: String, _ finish: @escaping @Sendable (Response?) -> Void
-  ) {
+  ) -> Task<Void, Never> {
     note(request)
+    delivered[device, default: 0] += 1
     let isRevoked =
       request.headers["authorization"].map { revoked.contains(String($0.dropFirst("Bearer ".count))) } ?? false
-    scheduler.start { [self] in
+    return scheduler.start { [self] in
       let response = await server.respond(to: request, cutAt: cut)
       if isRevoked { look(at: response, toRevokedTokenOf: device, request) }
       trace.note(
@@ -276,7 +314,7 @@ final class SimulatedNetwork: @unchecked Sendable {
     }
   }
 
-  private static func request(_ outgoing: OutgoingRequest) -> Request {
+  private static func request(_ outgoing: OutgoingRequest, _ pageSize: Int?) -> Request {
     let rest = outgoing.url.dropFirst("http://".count).drop { $0 != "/" }
     let parts = rest.split(separator: "?", maxSplits: 1)
     var query: [String: String] = [:]
@@ -286,6 +324,7 @@ final class SimulatedNetwork: @unchecked Sendable {
       }
       query[sides[0]] = sides.count > 1 ? sides[1] : ""
     }
+    if let pageSize, query["limit"] != nil { query["limit"] = String(pageSize) }
     var headers: [String: String] = [:]
     for header in outgoing.headers { headers[header.name.lowercased()] = header.value }
     let length = outgoing.body.map { Int64($0.count) } ?? outgoing.upload?.byteCount

@@ -11,11 +11,12 @@ import TestSupport
 /// `@unchecked Sendable` holds because a simulation has one thread.
 final class SimulatedServer: @unchecked Sendable {
   let machine: Machine
-  let workload: Workload
+  /// Its schema, which another version replaces while the server does not run.
+  var workload: Workload
   private let trace: Trace
   private var data: ServedData?
   /// Grows with each start and each crash. A request of an earlier generation has no response.
-  private var generation = 0
+  private(set) var generation = 0
   private var running = 0
   /// The greatest size of a file in bytes; `nil` for the usual limit.
   var fileLimit: Int64?

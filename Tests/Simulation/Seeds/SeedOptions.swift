@@ -110,7 +110,7 @@ struct WorldScale: Equatable, Sendable {
     /// Photos of users, with the faults of their files.
     case photo
     /// One of the changes of `Change`.
-    case retention, revocation, absence
+    case retention, revocation, absence, emptiness, outage, upgrade
     /// The program that fills fields beside the server.
     case service
   }

@@ -81,7 +81,9 @@ extension SimulatedWorld {
     let source = random.pick(devices)
     try stop(source, byPowerCut: false)
     let device = try addDevice(token: source.token)
-    device.user = source.user
+    (device.user, device.workload) = (source.user, source.workload)
+    let upgradeTime = changes.upgrade?.times[source.name]
+    changes.upgrade?.times[device.name] = upgradeTime
     guard simulated_disk_copy(source.path, device.path) == 0 else { throw SimulatorDefect("a vault cannot be copied") }
     trace.note("incident", "\(device.name) gets a copy of the vault of \(source.name)")
     try open(source, lives: false)
@@ -91,7 +93,9 @@ extension SimulatedWorld {
   private func restoreVault() throws {
     let device = random.pick(devices)
     guard let backup = incidents.vaultBackups[device.name] else { return }
+    let id = try device.read { try SyncSettings.value(.deviceId, in: $0) }
     try stop(device, byPowerCut: false)
+    incidents.circumstances.restoredVaults.insert(device.name)
     try Files.removeTree(device.path)
     try Vault.restore(
       backup.path, to: device.path, with: SimulatedDevice.secret, configuration: device.machine.configuration)
@@ -100,12 +104,16 @@ extension SimulatedWorld {
     for index in incidents.kept.indices { incidents.kept[index].forgetValues(of: device.name) }
     trace.note("incident", "the vault of \(device.name) is restored")
     try open(device, lives: false)
+    // The server takes two vaults with one id for one device.
+    if let id, try device.read({ try SyncSettings.value(.deviceId, in: $0) }) == id {
+      throw Violation(3, "the restored vault of \(device.name) has the device id of the vault before")
+    }
     try noteUnfinished()
   }
 
   private func restoreServer() throws {
     guard let backup = incidents.serverBackup else { return }
-    let (server, schema) = (server, try workload.schema().schema)
+    let (server, schema) = (server, try server.workload.schema().schema)
     try perform { try await server.stop(byPowerCut: false) }
     let (old, tombstones) = try server.history()
     incidents.kept.append(try KeptValues(devices, old))
@@ -128,7 +136,7 @@ extension SimulatedWorld {
   }
 
   private func startEpoch() throws {
-    let (server, schema) = (server, try workload.schema().schema)
+    let (server, schema) = (server, try server.workload.schema().schema)
     try perform { try await server.stop(byPowerCut: false) }
     incidents.kept.append(try KeptValues(devices, try server.history().versions))
     try perform {

@@ -23,9 +23,10 @@ struct WorldResult {
 /// Some devices and a server from one seed: a time of work and faults, then quiet, then the checks.
 final class SimulatedWorld {
   private let seed: UInt64
-  private let template: Template
+  let template: Template
   let scheduler: Scheduler
   let trace: Trace
+  /// The schema at the beginning.
   let workload: Workload
   let server: SimulatedServer
   let network: SimulatedNetwork
@@ -36,6 +37,8 @@ final class SimulatedWorld {
   /// The photos that users take; `nil` in worlds without photos.
   let album: PhotoAlbum?
   var changes: PlannedChanges
+  /// Whether faults and work have ended.
+  private(set) var isSettling = false
   /// The program that fills fields beside the server; `nil` in worlds without one.
   private(set) var service: SimulatedService?
   private let scale: WorldScale
@@ -69,6 +72,9 @@ final class SimulatedWorld {
       try Self.copy(template.vault, device.path)
     }
     incidents.circumstances.retention = [.start]
+    var limits = Seeded(seed, "limits", 0)
+    if limits.chance(0.25) { network.pageSize = limits.number(3..<40) }
+    if limits.chance(0.15), has(.network) { network.pushLimit = limits.number(3_000..<30_000) }
     if workload.kind(SimulatedService.entity) != nil, changes.random.chance(0.7), has(.service) {
       service = try SimulatedService(
         server.machine, token: template.serviceToken, network, trace, Seeded(seed, "service", 0))
@@ -246,10 +252,12 @@ final class SimulatedWorld {
   }
 
   /// Opens the vault of a device.
-  /// - Parameter lives: whether the person acts and the worker runs.
-  func open(_ device: SimulatedDevice, lives: Bool) throws {
+  /// - Parameters:
+  ///   - lives: whether the person acts and the worker runs.
+  ///   - hasPerson: whether the person acts.
+  func open(_ device: SimulatedDevice, lives: Bool, hasPerson: Bool = true) throws {
     do {
-      try device.start(lives: lives)
+      try device.start(lives: lives, hasPerson: hasPerson)
     } catch {
       throw Violation(7, "the vault of \(device.name) does not open: \(error)")
     }
@@ -272,13 +280,15 @@ final class SimulatedWorld {
     network.trouble = 0
     network.offline = []
     network.delay = 2_000
-    let (server, devices, workload) = (server, devices, workload)
+    let (server, devices) = (server, devices)
     let resolves = random.chance(0.5)
     try stopService()
     try repair()
     try bringFileBack()
     for machine in devices.map(\.machine) + [server.machine] { machine.stoppedAt = nil }
+    isSettling = true
     try renewTokens()
+    try upgradeRest()
     for device in devices {
       // Only the opening of a vault removes everything that faults have left in its folder.
       if album != nil || random.chance(0.25) {
@@ -311,11 +321,24 @@ final class SimulatedWorld {
       return try await devices[0].digests()
     }
     guard let digests else { throw Violation(5, "the devices do not become quiet in two days") }
+    try probeReusedKey()
     try perform { try await server.stop(byPowerCut: false) }
     try markRetention()
     for device in devices { try tallyConflicts(of: device) }
     try self.endCheck.check(digests, incidents.kept) { try self.checkPhotos($0) }
     try checkSweep()
+  }
+
+  /// Sends other content under the key of an operation that the server has stored.
+  private func probeReusedKey() throws {
+    let database = try server.store.open()
+    defer { database.close() }
+    let keys = try database.read { try $0.fetch("SELECT idempotencyKey FROM ServerAnswer ORDER BY 1", as: String.self) }
+    // The service has a token of its own.
+    let operations = keys.compactMap { network.operations[$0] }.filter { !$0.operationId.hasPrefix("service") }
+    guard !operations.isEmpty else { return }
+    let probe = OneThread(value: ReusedKeyProbe(device: devices[0], operation: random.pick(operations)))
+    try perform { try await probe.value.check() }
   }
 
   private func tallyConflicts(of device: SimulatedDevice) throws {
@@ -332,7 +355,7 @@ final class SimulatedWorld {
     var circumstances = incidents.circumstances
     circumstances.operations = network.operations
     return EndCheck(
-      devices: devices, workload: workload, store: server.store, circumstances: circumstances, service: service)
+      devices: devices, workload: server.workload, store: server.store, circumstances: circumstances, service: service)
   }
 
   private func stopService() throws {

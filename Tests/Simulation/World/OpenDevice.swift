@@ -69,5 +69,13 @@ struct OpenDevice: WatchedDevice {
     return report
   }
 
+  /// Makes operations due, as if the time had passed.
+  func awaitRetries() async throws {
+    try await vault.database.write { connection in
+      _ = try connection.execute(
+        "UPDATE OfflineSyncQueue SET scheduledAt = NULL WHERE status = 'pending' AND scheduledAt IS NOT NULL")
+    }
+  }
+
   func pause() async throws { try await Task.sleep(for: .milliseconds(50)) }
 }

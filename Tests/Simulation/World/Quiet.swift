@@ -59,7 +59,7 @@ struct Quiet {
     for round in 1...(3 + depth) {
       var isQuiet = true
       for device in devices {
-        try device.hasten()
+        try await device.awaitRetries()
         let report = try await Self.sync(device)
         let changes =
           report.pushed + report.pulled + report.conflicts + report.failed + report.delayed + report.repaired

@@ -1,0 +1,76 @@
+import SimulatedDisk
+import TestSupport
+
+/// An upgrade of the schema that reaches one machine after the other.
+struct PlannedUpgrade {
+  let workload: Workload
+  /// Whether a column has another name. All devices need the new version in the end.
+  let renames: Bool
+  /// The machines that have the old version, with the times of their upgrades.
+  var times: [String: Int64]
+}
+
+extension SimulatedWorld {
+  /// Plans the next version of the schema for the server and the devices, which get it in any order.
+  func planUpgrade() throws {
+    // FieldVault ships the schema of the photos; its versions are tested elsewhere.
+    guard workload.folder != nil || workload.name.hasPrefix("generated"), changes.upgrade == nil else { return }
+    let (later, renames) = try SchemaUpgrade.draw(for: workload, &changes.random)
+    var times: [String: Int64] = [:]
+    for machine in [server.machine] + devices.map(\.machine) {
+      times[machine.name] = scheduler.now + Int64(changes.random.number(0..<120_000_000))
+    }
+    changes.upgrade = PlannedUpgrade(workload: later, renames: renames, times: times)
+  }
+
+  /// Upgrades the machines whose time has come.
+  func upgradeDue() throws {
+    let time = scheduler.now
+    try upgrade { $0.value <= time }
+  }
+
+  /// Upgrades the server and the devices that still have the old version. A device may keep it if no column was renamed.
+  func upgradeRest() throws {
+    guard let planned = changes.upgrade else { return }
+    let keeps = !planned.renames && changes.random.chance(0.3)
+    try upgrade { !keeps || $0.key == server.machine.name }
+  }
+
+  private func upgrade(_ isDue: ((key: String, value: Int64)) -> Bool) throws {
+    guard let planned = changes.upgrade else { return }
+    for (name, _) in planned.times.filter(isDue).sorted(by: { ($0.value, $0.key) < ($1.value, $1.key) }) {
+      changes.upgrade?.times[name] = nil
+      trace.note("change", "\(name) upgrades the schema")
+      if name == server.machine.name { try upgradeServer(planned.workload) }
+      for device in devices where device.name == name { try upgrade(device, planned.workload) }
+    }
+  }
+
+  private func upgrade(_ device: SimulatedDevice, _ workload: Workload) throws {
+    try stop(device, byPowerCut: false)
+    device.workload = workload
+    if changes.random.chance(0.3), !isSettling {
+      device.machine.fail(
+        Machine.everyOperation, after: changes.random.number(0..<400),
+        changes.random.pick([simulated_power_cut, simulated_io_error, simulated_full]))
+    }
+    do {
+      try device.start(lives: !isSettling)
+    } catch {
+      guard device.machine.hasFailed else { throw error }
+      faults += 1
+      trace.note("change", "the upgrade of \(device.name) is interrupted")
+      if device.machine.isOff { try device.machine.restart() }
+      device.machine.heal()
+      try open(device, lives: !isSettling)
+    }
+  }
+
+  private func upgradeServer(_ workload: Workload) throws {
+    let server = server
+    try perform { try await server.stop(byPowerCut: false) }
+    server.machine.heal()
+    server.workload = workload
+    try restartServer(byPowerCut: false)
+  }
+}

@@ -1,0 +1,70 @@
+import CipherSQL
+
+/// Statement 1 for values that others overwrite: a user had seen the value that a write replaces, or a conflict shows it.
+struct OverwrittenCheck {
+  let devices: [any WatchedDevice]
+  let history: [ServerStore.Version]
+  /// Devices whose vaults were restored. Their conflicts may be lost.
+  let restored: Set<String>
+
+  private struct Write {
+    let device: String
+    let number: Int
+    let seen: String?
+  }
+
+  /// - Throws: ``Violation``
+  func check() throws {
+    let writes = try writes()
+    var current: [String: String] = [:]
+    for version in history where !version.isForgotten {
+      let before = current.updateValue(version.marker ?? "", forKey: version.uuid)
+      guard let before, let marker = version.marker, before != marker, let write = writes[marker],
+        write.seen != nil, writes[before] != nil, !restored.contains(write.device), !knows(write, before, writes)
+      else { continue }
+      if try devices.contains(where: { try $0.showsInConflict(version.uuid, before) }) { continue }
+      throw Violation(
+        1,
+        [
+          "\(write.device) overwrote '\(before)' with '\(marker)' and had not seen it, and no conflict shows it:",
+          "\(version.entity) \(version.uuid)",
+        ] + history.filter { $0.uuid == version.uuid }.map { "server: version \($0.version) \($0.marker ?? "NULL")" })
+    }
+  }
+
+  /// The writes of users by the value that they wrote, which is never written again.
+  private func writes() throws -> [String: Write] {
+    var writes: [String: Write] = [:]
+    for device in devices {
+      for (number, entry) in try device.entries().entries.enumerated() where entry.kind == .mark {
+        writes[entry.marker] = Write(device: device.name, number: number, seen: entry.seen)
+      }
+    }
+    return writes
+  }
+
+  /// Whether the user of a write had seen a value or one that was written over it, or had written it.
+  private func knows(_ write: Write, _ marker: String, _ writes: [String: Write]) -> Bool {
+    if let own = writes[marker], own.device == write.device, own.number < write.number { return true }
+    var seen = write.seen
+    while let value = seen {
+      if value == marker { return true }
+      seen = writes[value]?.seen
+    }
+    return false
+  }
+}
+
+extension WatchedDevice {
+  /// Whether a conflict, open or decided, shows a value of a record.
+  func showsInConflict(_ uuid: String, _ marker: String) throws -> Bool {
+    try read { connection in
+      try connection.fetchOne(
+        """
+        SELECT EXISTS (SELECT 1 FROM OfflineConflictResolution WHERE entityUuid = \(uuid)
+          AND (instr(localVersion, \(marker)) > 0 OR instr(coalesce(remoteVersion, ''), \(marker)) > 0
+            OR instr(coalesce(base, ''), \(marker)) > 0))
+        """, as: Bool.self) ?? false
+    }
+  }
+}
