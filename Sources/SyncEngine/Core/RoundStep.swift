@@ -38,8 +38,9 @@ public enum RoundOutcome: String, Equatable, Sendable {
   case done
   /// The connection failed or the server could not respond. No attempt is counted.
   case offline
-  /// The server wants other credentials or lacks the schema, or a comparison would delete many records: the outbox pauses
-  /// until a user has decided.
+  /// The server wants other credentials: the outbox pauses until the user gives them. Or the server lacks the schema, or a
+  /// comparison would delete many records: the outbox pauses, and a worker looks every ``Schedule/interval`` whether the server
+  /// has changed.
   case paused
   /// The server or this program is at fault.
   case failed

@@ -1,3 +1,5 @@
+import HTTPClient
+
 /// The schedule of the rounds of a running worker: a value that receives events and returns effects.
 ///
 /// A worker reports one event at a time, and no events during a round. Times are milliseconds since 1970.
@@ -36,9 +38,10 @@ package struct Schedule: Equatable, Sendable {
     case waited
     /// The round has ended.
     /// - Parameters:
+    ///   - failure: the class of the response that ended it; `nil` for none.
     ///   - nextDue: the earliest scheduled time of an operation.
     ///   - jitter: 0 to 1. Spreads devices that lost the server at the same time.
-    case ended(RoundOutcome, nextDue: Int64?, jitter: Double)
+    case ended(RoundOutcome, failure: ResponseClass?, nextDue: Int64?, jitter: Double)
     /// The settings do not allow a round, or not on a metered network.
     case refused(isMetered: Bool)
   }
@@ -61,9 +64,16 @@ package struct Schedule: Equatable, Sendable {
   private var nextDue: Int64?
   private var failures = 0
   private var notBefore: Int64 = 0
-  /// Whether the outbox pauses until credentials or settings change.
-  private var isPaused = false
+  /// What a paused outbox waits for; `nil` for one that is not paused.
+  private var pause: Pause?
   private var waitsForUnmetered = false
+
+  private enum Pause {
+    /// Other credentials or settings.
+    case user
+    /// An upgrade of the server, or its lost data. No event reports these, so the timer looks for them.
+    case server
+  }
 
   /// Creates a schedule whose first round begins at once.
   /// - Parameters:
@@ -100,12 +110,14 @@ package struct Schedule: Equatable, Sendable {
         want(.localWrite)
         return [.tell(.queued)]
       }
-    case .ended(let outcome, let due, let jitter):
+    case .ended(let outcome, let failure, let due, let jitter):
       request.isFull = request.isFull && outcome != .done
+      pause = outcome == .paused ? failure == .pauseCredentials ? .user : .server : nil
       // A worker that only pulls does not send due operations.
       ended(outcome, now, nextDue: request.pushes ? due : nil, jitter)
     case .refused(let isMetered):
       waitsForUnmetered = isMetered
+      pause = .user
       ended(.paused, now, nextDue: nil, 0)
     }
     return []
@@ -120,7 +132,7 @@ package struct Schedule: Equatable, Sendable {
   /// Ends pause and backoff, because their reason no longer exists.
   private mutating func goOn(_ cause: Cause) {
     notBefore = 0
-    isPaused = false
+    pause = nil
     note(cause)
   }
 
@@ -147,13 +159,12 @@ package struct Schedule: Equatable, Sendable {
     case .done:
       failures = 0
       notBefore = 0
-    case .paused: isPaused = true
     case .offline, .failed:
       failures += 1
       let whole = min(Self.longestBackoff, Int64(1000) << min(failures - 1, 20))
       notBefore = now + max(500, Int64(Double(whole) * min(max(jitter, 0), 1)))
       if wanted == nil { wanted = .timer }
-    case .cancelled: break
+    case .paused, .cancelled: break
     }
   }
 
@@ -161,12 +172,12 @@ package struct Schedule: Equatable, Sendable {
   private mutating func begin(_ now: Int64) -> Cause? {
     // A clock that was set back must not stop sync for as long.
     (notBefore, nextTimer) = (min(notBefore, now + Self.longestBackoff), min(nextTimer, now + Self.interval))
-    if isPaused || network == .offline || now < notBefore { return nil }
-    if let cause = wanted {
+    if pause == .user || network == .offline || now < notBefore { return nil }
+    if let cause = wanted, pause == nil {
       wanted = nil
       return cause
     }
-    if now >= nextTimer || nextDue.map({ now >= $0 }) == true {
+    if now >= nextTimer || pause == nil && nextDue.map({ now >= $0 }) == true {
       nextDue = nil
       return .timer
     }
@@ -175,7 +186,8 @@ package struct Schedule: Equatable, Sendable {
 
   /// Returns when to look again if nothing happens before.
   private func wake(_ now: Int64) -> Int64? {
-    if isPaused || network == .offline { return nil }
+    if pause == .user || network == .offline { return nil }
+    if pause == .server { return max(nextTimer, notBefore) }
     if wanted != nil { return max(now, notBefore) }
     return max([nextTimer, nextDue ?? nextTimer].min() ?? nextTimer, notBefore)
   }

@@ -57,7 +57,8 @@ extension SyncWorker {
   private func perform(_ cause: Schedule.Cause, _ request: RoundRequest) async throws -> Schedule.Event {
     do {
       let report = try await round(cause, request)
-      return .ended(report.outcome, nextDue: nextDue, jitter: vault.environment.jitter())
+      return .ended(
+        report.outcome, failure: report.failure?.responseClass, nextDue: nextDue, jitter: vault.environment.jitter())
     } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
       return .refused(isMetered: refused == .metered)
     }

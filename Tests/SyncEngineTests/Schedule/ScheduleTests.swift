@@ -1,3 +1,4 @@
+import HTTPClient
 import Testing
 
 @testable import SyncEngine
@@ -15,8 +16,10 @@ import Testing
     return schedule
   }
 
-  private func ended(_ outcome: RoundOutcome, nextDue: Int64? = nil, jitter: Double = 1) -> Schedule.Event {
-    .ended(outcome, nextDue: nextDue, jitter: jitter)
+  private func ended(
+    _ outcome: RoundOutcome, failure: ResponseClass? = nil, nextDue: Int64? = nil, jitter: Double = 1
+  ) -> Schedule.Event {
+    .ended(outcome, failure: failure, nextDue: nextDue, jitter: jitter)
   }
 
   @Test("The first round starts at once and the next after 15 minutes")
@@ -70,9 +73,23 @@ import Testing
   @Test("Refused credentials pause rounds until the user acts", arguments: [Schedule.Cause.manual, .resume])
   func refusedCredentialsPauseUntilAPersonComes(cause: Schedule.Cause) {
     var schedule = started()
-    #expect(schedule.handle(ended(.paused, nextDue: 10), now: 0) == [.wait(until: nil)])
+    #expect(
+      schedule.handle(ended(.paused, failure: .pauseCredentials, nextDue: 10), now: 0) == [.wait(until: nil)])
     #expect(schedule.handle(.requested(.localWrite), now: 10_000_000) == [.wait(until: nil)])
     #expect(schedule.handle(.requested(cause), now: 10_000_000) == [.begin(cause, Self.both)])
+  }
+
+  @Test(
+    "After a pause whose reason lies at the server, the timer looks whether it is over",
+    arguments: [ResponseClass.schemaTooOld, .otherProtocol, .refused])
+  func pauseAtTheServer(failure: ResponseClass) {
+    var schedule = started()
+    let wait = Schedule.Effect.wait(until: Schedule.interval)
+    #expect(schedule.handle(ended(.paused, failure: failure, nextDue: 10), now: 0) == [wait])
+    #expect(schedule.handle(.requested(.localWrite), now: 20) == [wait])
+    #expect(schedule.handle(.waited, now: Schedule.interval) == [.begin(.timer, Self.both)])
+    // The write during the pause is sent as soon as it is over.
+    #expect(schedule.handle(ended(.done), now: Schedule.interval) == [.begin(.localWrite, Self.both)])
   }
 
   @Test("A round that needs an unmetered network begins when there is one")
@@ -81,7 +98,7 @@ import Testing
     #expect(schedule.handle(.refused(isMetered: true), now: 0) == [.wait(until: nil)])
     #expect(schedule.handle(.network(.online, isUnmetered: false), now: 1).last == .wait(until: nil))
     #expect(schedule.handle(.network(.online, isUnmetered: true), now: 2).last == .begin(.network, Self.both))
-    _ = schedule.handle(ended(.paused), now: 3)
+    _ = schedule.handle(ended(.paused, failure: .pauseCredentials), now: 3)
     #expect(schedule.handle(.network(.online, isUnmetered: true), now: 4).last == .wait(until: nil))
   }
 
