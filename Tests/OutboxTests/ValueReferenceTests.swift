@@ -158,6 +158,21 @@ import VaultStore
     #expect(try sent().map(\.entityUuid) == (isSealed ? ["u1", "u1", "p1"] : ["u1", "p1"]))
   }
 
+  @Test("A record waits for a referenced record whose values at a restored server are unknown")
+  func unknownValue() throws {
+    try apply([Self.version(1, of: "Unit", "u1", ["code": "x"])])
+    try database.write { db in
+      try db.execute("INSERT INTO OfflinePart (uuid, unitCode) VALUES ('p1', 'x')")
+      try db.execute("UPDATE OfflineUnit SET site = 'a'")
+    }
+    // The version of the restored server waits in the inbox.
+    try sync { transaction in
+      try transaction.connection.execute("UPDATE OfflineUnit SET syncVersion = 0")
+      try transaction.connection.execute("DELETE FROM SyncBase")
+    }
+    #expect(try sent().map(\.entityUuid) == ["u1", "p1"])
+  }
+
   @Test("In a cycle, a reference of several columns is left out at first")
   func cycle() throws {
     try database.write { db in

@@ -154,9 +154,9 @@ struct BatchPlan: SyncComponent {
     if let creation, creation.payload == nil { return creation }
     if creation == nil, try isRestored(key.parent.type, id) { return waiting.first }
     let base = try creation.flatMap(sentPatch)?.fields ?? BaseTable.find(key.parent.type, id, in: connection)?.fields
-    guard let base, let parent = try catalog.tables[key.parent.type]?.find(key: id, in: connection) else {
-      return creation
-    }
+    guard let parent = try catalog.tables[key.parent.type]?.find(key: id, in: connection) else { return creation }
+    // Without a base nobody knows the values at the server, for example after it was restored.
+    guard let base else { return creation ?? waiting.last { $0.kind != .delete } }
     let isNeeded = key.key.columns.contains { pair in
       let (before, now) = (base[pair.to] ?? .null, parent.state.fields[pair.to] ?? .null)
       // A key of one column travels as the UUID of the parent, which needs any value at the server.
