@@ -173,7 +173,8 @@ package struct RemoteChanges: SyncComponent {
       base: base, local: record.state, remote: remote.state, rules: table.rules,
       clock: MergeClock(serverNow: serverNow, localOffset: clockOffset))
     if let conflict = result.conflict {
-      try conflicts.open(conflict.kind, conflict.fields, base: base, remote: remote.state, record, table)
+      try conflicts.open(
+        conflict.kind, conflict.fields, base: base, remote: remote.state, createdAt: remote.createdAt, record, table)
       return .conflict
     }
     try conflicts.noteOverwritten(

@@ -197,7 +197,8 @@ struct AcknowledgementHandler: SyncComponent {
     }
     counts.conflicts += 1
     let base = try BaseTable.find(type, record.key, in: connection)
-    try conflicts.open(kind, fields, base: base, remote: remote?.state, other: other, record, table)
+    try conflicts.open(
+      kind, fields, base: base, remote: remote?.state, other: other, createdAt: remote?.createdAt, record, table)
   }
 
   /// Returns whether the server refused references that the record no longer has. The next payload omits them.

@@ -140,6 +140,26 @@ import Testing
     #expect(try await one.sync().pushed == 1)
   }
 
+  // Found by the simulation, seed 98.
+  @Test("Whoever takes the server's side of a conflict has its time of creation as well")
+  func timeOfCreationInConflict() async throws {
+    try await one.sync()
+    try await one.write { db in
+      _ = try db.execute(
+        "INSERT INTO OfflineProject (title, createdAt) VALUES ('Oak', strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 year'))"
+      )
+    }
+    let copy = try Device(copyOf: one, at: server)
+    try await one.sync()
+    try await copy.write { db in _ = try db.execute("UPDATE OfflineProject SET title = 'Elm' WHERE title = 'Oak'") }
+    try await copy.sync()
+    let conflict = try #require(try copy.vault.conflicts(resolved: false).first)
+    try copy.vault.resolveConflict(conflict.conflictId, takesLocal: false, choices: [:], user: "ada")
+    let times: SQL = "SELECT title || createdAt || updatedAt FROM OfflineProject ORDER BY uuid"
+    #expect(try await one.values(times) == copy.values(times))
+    #expect(try await copy.sync(RoundRequest(isFull: true)).repaired == 0)
+  }
+
   @Test("A device stores the timestamps that the server corrected in the device's own records")
   func correctedTimes() async throws {
     // The clock of this device runs a year ahead.
