@@ -202,6 +202,25 @@ static name_change **forget_name_change(simulated_disk *disk, name_change **plac
   return place;
 }
 
+static int concerns(const name_change *change, const inode *folder, const char *name) {
+  return (change->folder == folder && !strcmp(change->name, name)) ||
+         (change->old_name && change->old_folder == folder && !strcmp(change->old_name, name));
+}
+
+// Makes earlier changes of the same names durable. A rename between two folders becomes durable with either of them, and the
+// other may have an older change of the name.
+static void make_earlier_durable(simulated_disk *disk, const name_change *last) {
+  for (name_change **place = &disk->name_changes; *place != last;) {
+    name_change *change = *place;
+    if (concerns(change, last->folder, last->name) || (last->old_name && concerns(change, last->old_folder, last->old_name))) {
+      make_durable(change);
+      place = forget_name_change(disk, place);
+    } else {
+      place = &change->next;
+    }
+  }
+}
+
 void tree_sync(simulated_disk *disk, inode *inode) {
   if (inode->is_folder) {
     for (name_change **place = &disk->name_changes; *place;) {
@@ -210,6 +229,8 @@ void tree_sync(simulated_disk *disk, inode *inode) {
         place = &change->next;
         continue;
       }
+      make_earlier_durable(disk, change);
+      for (place = &disk->name_changes; *place != change;) place = &(*place)->next;
       make_durable(change);
       place = forget_name_change(disk, place);
     }

@@ -1,5 +1,6 @@
 import CSQLCipher
 import CipherSQL
+import Platform
 import SimulatedDisk
 import TestSupport
 import Testing
@@ -180,5 +181,22 @@ import Testing
       #expect(simulated_disk_contains(machine.disk, text, Int64(text.utf8.count)) == 0, "\(text)")
     }
     #expect(simulated_disk_size(machine.path) > 0)
+  }
+
+  @Test("A name that was removed and given to another file stays after the sync of its folder")
+  func renamedOverRemoved() throws {
+    for seed in UInt64(1)...20 {
+      let machine = try Machine(seed: seed)
+      let root = Files.parent(of: machine.path)
+      for folder in ["accounts", "absent", "accounts/one"] { try Files.makeFolder("\(root)/\(folder)") }
+      for folder in ["", "/accounts"] { try Files.syncFolder(root + folder) }
+      try Files.removeTree(root + "/accounts/one")
+      try Files.rename(root + "/absent", to: root + "/accounts/one")
+      // The rename becomes durable with the first folder, and must not be undone by the removal of the second one.
+      for folder in ["", "/accounts"] { try Files.syncFolder(root + folder) }
+      simulated_disk_cut(machine.disk)
+      #expect(simulated_disk_restart(machine.disk) == 0)
+      #expect(try Files.names(in: root + "/accounts") == ["one"], "seed \(seed)")
+    }
   }
 }
