@@ -1,3 +1,4 @@
+import CipherSQL
 import SyncEngine
 import TestSupport
 
@@ -23,7 +24,17 @@ extension SimulatedWorld {
     for device in devices where network.delivered[device.name] == before[device.name] {
       // A worker without a valid token waits for a new one.
       guard !changes.mayLackTokens else { continue }
-      throw Violation(5, "\(device.name) does not look for the server after an outage of \(minutes) minutes")
+      let rounds = try device.read { connection in
+        try connection.fetch(
+          """
+          SELECT startedAt || ', ' || cause || ': ' || outcome || coalesce(', ' || errorMessage, '') FROM SyncRun
+          ORDER BY runId DESC LIMIT 3
+          """, as: String.self)
+      }
+      throw Violation(
+        5,
+        ["\(device.name) does not look for the server after an outage of \(minutes) minutes; its last rounds:"] + rounds
+      )
     }
     for device in devices {
       try stop(device, byPowerCut: false)

@@ -49,11 +49,7 @@ extension SimulatedWorld {
   private func upgrade(_ device: SimulatedDevice, _ workload: Workload) throws {
     try stop(device, byPowerCut: false)
     device.workload = workload
-    if changes.random.chance(0.3), !isSettling {
-      device.machine.fail(
-        Machine.everyOperation, after: changes.random.number(0..<400),
-        changes.random.pick([simulated_power_cut, simulated_io_error, simulated_full]))
-    }
+    failDuringUpgrade(device.machine)
     do {
       try device.start(lives: !isSettling)
     } catch {
@@ -71,6 +67,24 @@ extension SimulatedWorld {
     try perform { try await server.stop(byPowerCut: false) }
     server.machine.heal()
     server.workload = workload
-    try restartServer(byPowerCut: false)
+    failDuringUpgrade(server.machine)
+    do {
+      try perform { try await server.start() }
+    } catch {
+      guard server.machine.hasFailed else { throw error }
+      faults += 1
+      trace.note("change", "the upgrade of the server is interrupted")
+      if server.machine.isOff { try server.machine.restart() }
+      try restartServer(byPowerCut: false)
+    }
+  }
+
+  /// Lets the disk of a machine fail during its upgrade, or shortly afterwards, in some worlds.
+  private func failDuringUpgrade(_ machine: Machine) {
+    guard !isSettling, changes.random.chance(0.5) else { return }
+    let operations = changes.random.pick([20, 100, 500])
+    machine.fail(
+      Machine.everyOperation, after: changes.random.number(0..<operations),
+      changes.random.pick([simulated_power_cut, simulated_io_error, simulated_full]))
   }
 }

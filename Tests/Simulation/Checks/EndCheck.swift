@@ -16,6 +16,9 @@ struct Circumstances {
   var hasIncidents = false
   /// The records that the server had stored and forgotten, by true time; empty without an observation.
   var retention: [RetentionMark] = []
+  /// Records with operations that were sent and not answered when data were lost. What the server overwrote with these may
+  /// be unknown to the device.
+  var unanswered: Set<String> = []
   /// Devices whose vaults were restored from a backup.
   var restoredVaults: Set<String> = []
   /// Whether the clock of the server was ever set forward.
@@ -60,7 +63,8 @@ struct EndCheck {
         }
         try checkJournals(history)
         try OverwrittenCheck(
-          devices: devices, history: history.history, restored: circumstances.restoredVaults
+          devices: devices, history: history.history, restored: circumstances.restoredVaults,
+          unanswered: circumstances.unanswered
         ).check()
         for kept in kept {
           try kept.check(

@@ -6,6 +6,8 @@ struct OverwrittenCheck {
   let history: [ServerStore.Version]
   /// Devices whose vaults were restored. Their conflicts may be lost.
   let restored: Set<String>
+  /// Records whose conflicts may be unknown to the device, because data of the server were lost with them.
+  let unanswered: Set<String>
 
   private struct Write {
     let device: String
@@ -17,7 +19,7 @@ struct OverwrittenCheck {
   func check() throws {
     let writes = try writes()
     var current: [String: String] = [:]
-    for version in history where !version.isForgotten {
+    for version in history where !version.isForgotten && !unanswered.contains(version.uuid) {
       let before = current.updateValue(version.marker ?? "", forKey: version.uuid)
       guard let before, let marker = version.marker, before != marker, let write = writes[marker],
         write.seen != nil, writes[before] != nil, !restored.contains(write.device), !knows(write, before, writes)

@@ -86,6 +86,7 @@ struct StoreCheck {
         """
         SELECT entityUuid, fields FROM OfflineConflictResolution
         WHERE entityType = \(type) AND conflictType = 'concurrent_edit' AND base IS NOT NULL
+          AND instr(localVersion, '"isDeleted":true') = 0 AND instr(remoteVersion, '"isDeleted":true') = 0
         """, as: String.self, String.self)
       for (uuid, json) in conflicts {
         guard case .array(let fields) = try SyncValue(parsing: json) else { continue }

@@ -44,7 +44,8 @@ struct Workload: Sendable {
 
   private init(_ name: String, kinds: [Kind]) {
     (self.name, self.kinds, hasIncidents, built) = (name, kinds, true, nil)
-    (writesOrIgnore, allowsRenames) = (false, true)
+    // The service knows its columns by their names.
+    (writesOrIgnore, allowsRenames) = (false, !kinds.contains { $0.entity == SimulatedService.entity })
     folder = Self.schemas.appending(path: name).path
   }
 

@@ -245,6 +245,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
         """, as: Int64?.self)
     }
     guard let due = due ?? nil, due >= machine.wall else { return }
+    trace.tally("wait for a retry")
     try await machine.scheduler.sleep((due - machine.wall + 2) * 1000)
   }
 

@@ -62,7 +62,9 @@ final class SimulatedNetwork: @unchecked Sendable {
   private(set) var faults = 0
   /// Tokens that the server has to refuse.
   var revoked: Set<String> = []
-  /// A violation that a response has shown.
+  /// The requests of each device in the current minute.
+  private var perMinute: [String: (minute: Int64, count: Int)] = [:]
+  /// A violation that a request or a response has shown.
   private(set) var violation: Violation?
   /// The operations that devices have sent, by idempotency key.
   private(set) var operations: [String: PushOperation] = [:]
@@ -91,7 +93,7 @@ final class SimulatedNetwork: @unchecked Sendable {
     } catch {
       return exchange.finish(.failure(.bodyFailed))
     }
-    let fate = random.chance(trouble) ? random.pick(Fate.allCases) : .delivered
+    let fate = drawFate(of: request)
     let query = request.query.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "&")
     let target = request.path + (query.isEmpty ? "" : "?" + query)
     let fault = fate == .delivered ? "" : ", \(fate.rawValue)"
@@ -99,7 +101,7 @@ final class SimulatedNetwork: @unchecked Sendable {
     let cut = outgoing.upload == nil ? nil : harm(&request.body)
     trace.tally("fate: \(fate.rawValue)")
     if fate != .delivered { faults += 1 }
-    guard !offline.contains(device), !isDown else {
+    guard !offline.contains(device), !isDown, !isEndless(device) else {
       return later(latency()) { [weak exchange] in exchange?.finish(.failure(.noConnection(detail: "no network"))) }
     }
     if let bodyLimit, outgoing.upload != nil, request.body.count > bodyLimit { return answer(exchange, 413, [:], []) }
@@ -140,6 +142,24 @@ final class SimulatedNetwork: @unchecked Sendable {
       // The timeouts of the client.
       expire(exchange)
     }
+  }
+
+  /// Whether a device sends requests without end. It has no network from then on, so that its round ends.
+  private func isEndless(_ device: String) -> Bool {
+    let minute = scheduler.now / 60_000_000
+    let count = perMinute[device].flatMap { $0.minute == minute ? $0.count : nil } ?? 0
+    perMinute[device] = (minute, count + 1)
+    guard count > 8_000 else { return false }
+    violation = violation ?? Violation(5, "\(device) sends more than 8,000 requests in a minute")
+    offline.insert(device)
+    return true
+  }
+
+  private func drawFate(of request: Request) -> Fate {
+    guard random.chance(trouble) else { return .delivered }
+    // Few requests are pushes.
+    if request.path == "/v1/push", random.chance(0.3) { return .disconnected }
+    return random.pick(Fate.allCases)
   }
 
   private func receive(_ response: Response?, _ fate: Fate, _ exchange: RequestTask, _ device: String) {

@@ -29,7 +29,6 @@ extension SimulatedWorld {
     // In another epoch, an operation in flight is sent under another key.
     try noteUnfinished()
     incidents.circumstances.hasIncidents = true
-    incidents.mayDiffer = true
     switch random.number(0..<10) {
     case 0, 1: try copyVault()
     case 2, 3: try restoreVault()
@@ -73,6 +72,12 @@ extension SimulatedWorld {
         try device.read { connection in
           try connection.fetch("SELECT entityUuid FROM OfflineSyncQueue WHERE completedAt IS NULL", as: String.self)
         })
+      incidents.circumstances.unanswered.formUnion(
+        try device.read { connection in
+          try connection.fetch(
+            "SELECT entityUuid FROM OfflineSyncQueue WHERE completedAt IS NULL AND payload IS NOT NULL", as: String.self
+          )
+        })
     }
   }
 
@@ -103,6 +108,7 @@ extension SimulatedWorld {
     for index in backup.entries..<max(backup.entries, device.journal.entries.count) { device.settle(index) }
     for index in incidents.kept.indices { incidents.kept[index].forgetValues(of: device.name) }
     trace.note("incident", "the vault of \(device.name) is restored")
+    incidents.mayDiffer = true
     try open(device, lives: false)
     // The server takes two vaults with one id for one device.
     if let id, try device.read({ try SyncSettings.value(.deviceId, in: $0) }) == id {
@@ -128,6 +134,7 @@ extension SimulatedWorld {
     let known = Set(try server.history().versions.map { "\($0.uuid) \($0.version)" })
     incidents.circumstances.resent.formUnion(old.filter { !known.contains("\($0.uuid) \($0.version)") }.map(\.uuid))
     trace.note("incident", "the server is restored")
+    incidents.mayDiffer = true
     try resetRetention()
     try perform { try await server.start() }
     // The restored directory has the tokens of its backup.
@@ -146,6 +153,7 @@ extension SimulatedWorld {
       _ = try await folder.startEpochs(directory, shipped: [schema])
     }
     trace.note("incident", "the server starts an epoch")
+    incidents.mayDiffer = true
     try perform { try await server.start() }
   }
 

@@ -280,7 +280,7 @@ final class SimulatedWorld {
     network.trouble = 0
     network.offline = []
     network.delay = 2_000
-    let (server, devices) = (server, devices)
+    let (server, devices, network) = (server, devices, network)
     let resolves = random.chance(0.5)
     try stopService()
     try repair()
@@ -316,7 +316,7 @@ final class SimulatedWorld {
         try await shared.value.0.settle(&random)
         try await shared.value.1?.settle()
       } catch let violation as Violation {
-        throw try shared.value.2.explained(violation)
+        throw try network.violation ?? shared.value.2.explained(violation)
       }
       return try await devices[0].digests()
     }
