@@ -183,7 +183,7 @@ final class SimulatedNetwork: @unchecked Sendable {
   /// Delivers a request whose connection ends at any point of the server's work. A push takes effect all the same: its sender
   /// may be a device whose connections always end after a time.
   private func disconnect(_ request: Request, from device: String) {
-    let jobs = random.number(0..<60)
+    let jobs = random.number(0..<random.pick([4, 12, 60]))
     let generation = server.generation
     let task = deliver(request, from: device) { [self] response in
       guard request.path == "/v1/push", let response, generation == server.generation, !server.machine.hasFailed,
