@@ -338,7 +338,7 @@ let package = Package(
       dependencies: [
         "TestSupport", "CipherSQL", "VaultStore", "SyncEngine", "HTTPClient", "SyncModel", "SyncServer", "VaultKeys",
         "SQLCipherStorage", "ServerStorage", "FileServer", "HTTPServer", "SimulatedDisk",
-        "RestorationModel", "CPlatform", "GeneratedSchemas",
+        "RestorationModel", "CPlatform", "GeneratedSchemas", "CSQLCipher",
       ],
       path: "Tests/Simulation", exclude: ["README.md", "RESULTS.md", "Planted", "PlantedDefects.md", "Schemas"]),
   ]

@@ -5,7 +5,7 @@
 #include "SimulatedDisk.h"
 #include <stddef.h>
 
-enum { sector_size = 512, name_limit = 64 };
+enum { sector_size = 512, name_limit = 64, watched_limit = 64 };
 
 // A change of a file's content since its last sync. A truncation has the count -1, and its offset is the new size.
 typedef struct change {
@@ -64,6 +64,9 @@ struct simulated_disk {
   int fault_kinds, has_failed, is_off, open_count;
   uint64_t fault_after;
   enum simulated_fault fault;
+  unsigned char watched[watched_limit];
+  int64_t watched_count;
+  char *exposed_path;
 };
 
 // All functions abort if memory is exhausted. The caller holds the lock of the disks.

@@ -74,6 +74,7 @@ int simulated_disk_destroy(simulated_disk *disk) {
   *place = disk->next;
   tree_clear(disk);
   pthread_mutex_unlock(&lock);
+  free(disk->exposed_path);
   free(disk);
   return 0;
 }
@@ -139,6 +140,27 @@ int simulated_disk_contains(const simulated_disk *disk, const void *bytes, int64
   }
   pthread_mutex_unlock(&lock);
   return found;
+}
+
+void simulated_disk_watch(simulated_disk *disk, const void *bytes, int64_t count) {
+  if (count > watched_limit) count = watched_limit;
+  pthread_mutex_lock(&lock);
+  memcpy(disk->watched, bytes, (size_t)count);
+  disk->watched_count = count;
+  pthread_mutex_unlock(&lock);
+}
+
+const char *simulated_disk_exposed_path(const simulated_disk *disk) { return disk->exposed_path; }
+
+// Looks for the watched bytes in a range of a file that was just written. They may begin before it or end behind it.
+static void look(simulated_disk *disk, const inode *file, const char *path, int64_t offset, int64_t count) {
+  if (!disk->watched_count || disk->exposed_path) return;
+  int64_t around = disk->watched_count - 1;
+  int64_t begin = offset > around ? offset - around : 0;
+  int64_t end = offset + count + around;
+  if (end > file->current.size) end = file->current.size;
+  if (contains(file->current.bytes + begin, end - begin, disk->watched, disk->watched_count))
+    disk->exposed_path = strdup(path);
 }
 
 // Counts an operation. Returns the number of the error that it meets, or 0.
@@ -330,7 +352,10 @@ static ssize_t write_file(int number, const void *bytes, size_t count, int64_t o
   if (error) written = (int64_t)tree_random(self->disk, (uint64_t)count / sector_size + 1) * sector_size;
   if (written > (int64_t)count) written = (int64_t)count;
   int64_t at = offset >= 0 ? offset : self->flags & O_APPEND ? self->inode->current.size : self->offset;
-  if (!was_off && error != ENOSPC && written) tree_change(self->inode, at, bytes, written);
+  if (!was_off && error != ENOSPC && written) {
+    tree_change(self->inode, at, bytes, written);
+    look(self->disk, self->inode, self->path, at, written);
+  }
   if (error) return failed(error);
   if (offset < 0) self->offset = at + written;
   return written;

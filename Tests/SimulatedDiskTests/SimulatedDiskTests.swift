@@ -48,6 +48,19 @@ import Testing
     }
   }
 
+  @Test("A watched text is noticed across two writes and after its file is removed") func watchedText() throws {
+    let machine = try Machine(seed: 1)
+    let text = "readable"
+    simulated_disk_watch(machine.disk, text, Int64(text.utf8.count))
+    let path = machine.path + ".txt"
+    let file = try OpenFile(creating: path)
+    try file.write(Array("some read".utf8))
+    #expect(simulated_disk_exposed_path(machine.disk) == nil)
+    try file.write(Array("able text".utf8))
+    try Files.removeTree(path)
+    #expect(simulated_disk_exposed_path(machine.disk).map { String(cString: $0) } == path)
+  }
+
   @Test("Acknowledged commits survive power cuts at any operation") func powerCuts() throws {
     let first = freshSeed()
     for seed in first..<first + 60 {

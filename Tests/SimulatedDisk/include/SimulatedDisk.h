@@ -82,4 +82,10 @@ int64_t simulated_disk_size(const char *path);
 // Returns whether any file contains these bytes. Bytes that were overwritten count until the next sync of their file.
 int simulated_disk_contains(const simulated_disk *disk, const void *bytes, int64_t count);
 
+// Watches later writes to the disk for these bytes, at most 64.
+void simulated_disk_watch(simulated_disk *disk, const void *bytes, int64_t count);
+
+// Returns the path of the first file into which a program wrote the watched bytes, or NULL. The file may have been removed since.
+const char *simulated_disk_exposed_path(const simulated_disk *disk);
+
 #endif

@@ -15,6 +15,10 @@ enum Change: String, CaseIterable, Sendable {
   case outage
   /// The schema gets new columns, on one machine after the other.
   case upgrade
+  /// The keys of a vault change.
+  case keys
+  /// A record gets hundreds of dependents.
+  case family
 
   /// How many worlds have the change.
   var probability: Double {
@@ -25,6 +29,8 @@ enum Change: String, CaseIterable, Sendable {
     case .emptiness: 0.08
     case .outage: 0.06
     case .upgrade: 0.15
+    case .keys: 0.15
+    case .family: 0.015
     }
   }
 }
@@ -77,6 +83,8 @@ extension SimulatedWorld {
       case .emptiness: try emptyAccount()
       case .outage: try passOutage()
       case .upgrade: try planUpgrade()
+      case .keys: try changeKeys()
+      case .family: try raiseFamily()
       }
     }
   }

@@ -144,7 +144,7 @@ extension Person {
       arguments: assignments.map(\.value) + [.integer(key)])
   }
 
-  private static func value(_ value: Kind.Required.Value, _ dice: inout Seeded) -> SQLArgument {
+  static func value(_ value: Kind.Required.Value, _ dice: inout Seeded) -> SQLArgument {
     switch value {
     case .fixed(let value): value
     case .oneOf(let values): dice.pick(values)
@@ -173,15 +173,22 @@ extension Person {
   }
 
   /// The values of referencing columns for any record of the referenced kind; `nil` if a record has no complete key.
-  private func anyTarget(
+  func anyTarget(
     _ reference: Kind.Reference, _ connection: Connection, _ dice: inout Seeded
   ) throws -> [Assignment]? {
     guard let kind = workload.kind(reference.entity), let parent = try anyone(kind, connection, &dice) else {
       return nil
     }
+    return try target(reference, parent.uuid, connection)
+  }
+
+  /// The values of referencing columns for a record of the referenced kind; `nil` if it has no complete key.
+  func target(_ reference: Kind.Reference, _ uuid: String, _ connection: Connection) throws -> [Assignment]? {
+    guard let kind = workload.kind(reference.entity) else { return nil }
     let targets = reference.targets ?? [kind.key]
     let values = try zip(reference.columns, targets).map { column, target in
-      (column: column, value: try value(of: target, kind, parent.key, connection))
+      let sql: SQL = "SELECT \(identifier: target) FROM \(identifier: kind.table) WHERE uuid = \(uuid)"
+      return (column: column, value: try connection.fetchOne(sql, as: SQLArgument.self) ?? .null)
     }
     return values.contains { $0.value == .null } ? nil : values
   }

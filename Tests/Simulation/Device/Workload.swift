@@ -30,9 +30,12 @@ struct Workload: Sendable {
     Workload("values", kinds: Kind.valueKinds),
   ]
 
+  /// The workload of a deterministic simulation with photos.
+  static let withPhotos = Workload("restoration", kinds: Kind.restorationKinds, hasIncidents: true)
+
   /// The hand-written workloads of the deterministic simulation.
   static let simulated = [
-    Workload("restoration", kinds: Kind.restorationKinds, hasIncidents: true),
+    withPhotos,
     Workload("references", kinds: Kind.referenceKinds), Workload("places", kinds: Kind.placeKinds),
     Workload("values", kinds: Kind.valueKinds), Workload("scans", kinds: Kind.scanKinds),
   ]

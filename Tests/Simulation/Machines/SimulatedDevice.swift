@@ -29,6 +29,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   private let watch = SimulatedWriteMonitor()
   private var settled: Set<Int> = []
   private var random: Seeded
+  private var reports: Seeded
   /// How wrong the times are that its person enters, in seconds; `nil` leaves the times to the database.
   var enteredTimeError: Int?
   /// Whether the program has met a fault of its disk since its start.
@@ -43,12 +44,12 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
 
   init(
     _ machine: Machine, _ workload: Workload, token: String, mostWrites: Int, album: PhotoAlbum?,
-    _ network: SimulatedNetwork, _ trace: Trace, _ random: Seeded
+    _ network: SimulatedNetwork, _ trace: Trace, _ random: Seeded, reports: Seeded
   ) {
     (name, self.machine, self.workload, self.token) = (machine.name, machine, workload, token)
     (self.mostWrites, self.album) = (mostWrites, album)
     user = machine.name
-    (self.network, self.trace, self.random) = (network, trace, random)
+    (self.network, self.trace, self.random, self.reports) = (network, trace, random, reports)
   }
 
   var path: String { machine.root + "/job.vault" }
@@ -68,8 +69,10 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   ///   - lives: whether the person acts and the worker runs.
   ///   - hasPerson: whether the person acts.
   func start(lives: Bool, hasPerson: Bool = true) throws {
-    let vault = try Vault.open(
-      at: path, with: Self.secret, schemas: [try workload.schema().schema], configuration: machine.configuration)
+    let schema = try workload.schema().schema
+    let vault = try TransactionMeter.asUser {
+      try Vault.open(at: path, with: Self.secret, schemas: [schema], configuration: machine.configuration)
+    }
     opened = vault
     if try vault.database.read({ try SyncSettings.value(.remoteURL, in: $0) }) == nil {
       try vault.setRemote(url: Self.url, token: token)
@@ -138,10 +141,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
 
   private func live(_ vault: Vault) async {
     let first = journal.next
-    var person = Person(
-      vault: vault, workload: workload, journal: journal, name: name, clockError: enteredTimeError,
-      random: Seeded(random.next()), transaction: first)
-    person.executes = { [trace, name] statement in trace.detail("\(name): \(statement)") }
+    var person = person(random.next())
     var decisions = Decisions(
       vault: vault, journal: journal, name: name, random: Seeded(random.next()), transaction: first)
     var photographer = album?.photographer(vault, workload, journal, machine)
@@ -151,16 +151,20 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
       let pause = isBusy ? random.number(500..<30_000) : random.number(100_000..<30_000_000)
       do { try await machine.scheduler.sleep(Int64(pause)) } catch { return }
       do {
-        if let transaction = try photographer?.act(after: person.transaction) {
+        if reports.chance(0.001) {
+          try person.readReport(&reports)
+          trace.tally("report")
+        }
+        if let transaction = try TransactionMeter.asUser({ try photographer?.act(after: person.transaction) }) {
           (person.transaction, decisions.transaction) = (transaction, transaction)
           trace.note("photo", "\(name) \(transaction)")
         } else if writes < mostWrites, random.chance(0.9) {
-          try person.write()
+          try TransactionMeter.asUser { try person.write() }
           writes += journal.acknowledgedWrites(in: person.transaction)
           decisions.transaction = person.transaction
           trace.note("write", "\(name) \(person.transaction)")
         } else {
-          try decisions.decideAny(&random)
+          try TransactionMeter.asUser { try decisions.decideAny(&random) }
           person.transaction = decisions.transaction
           trace.note("decision", "\(name) \(decisions.transaction)")
         }
@@ -250,6 +254,15 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   }
 
   func pause() async throws { try await machine.scheduler.sleep(50_000) }
+
+  /// The person who writes on this device.
+  func person(_ seed: UInt64) -> Person {
+    var person = Person(
+      vault: vault, workload: workload, journal: journal, name: name, clockError: enteredTimeError,
+      random: Seeded(seed), transaction: journal.next)
+    person.executes = { [trace, name] statement in trace.detail("\(name): \(statement)") }
+    return person
+  }
 
   func decisions(_ seed: UInt64) throws -> Decisions {
     Decisions(

@@ -11,6 +11,10 @@ final class PhotoAlbum: @unchecked Sendable {
   let camera: Machine
   let content = PhotoContent.small
   var random: Seeded
+  /// Decides about other bytes under the names of contents.
+  var others: Seeded
+  /// The share of the work after which a restored server lacks the last photos; `nil` for never.
+  var lossAt: Double?
   /// The greatest size of a file that the server accepts, in bytes.
   let limit: Int64?
   /// The greatest body of a request that a proxy lets through, in bytes.
@@ -24,10 +28,11 @@ final class PhotoAlbum: @unchecked Sendable {
   /// Whether devices lose power while they add a photo.
   private let losesPower: Bool
 
-  init(in scheduler: Scheduler, losesPower: Bool, _ random: Seeded) throws {
+  init(in scheduler: Scheduler, losesPower: Bool, _ random: Seeded, others: Seeded) throws {
     self.losesPower = losesPower
-    self.random = random
+    (self.random, self.others) = (random, others)
     camera = try Machine("camera", in: scheduler, seed: self.random.next())
+    lossAt = self.others.chance(0.5) ? Double(self.others.number(30..<90)) / 100 : nil
     limit = self.random.chance(0.35) ? 100_000 : nil
     bodyLimit = self.random.chance(0.35) ? self.random.pick([70_000, 150_000]) : nil
   }

@@ -13,6 +13,7 @@ enum SeedCommand {
       return 0
     }
     guard let seed = options.seed else { return try SeedCampaign(options: options).run() }
+    try prepareSQLite()
     let templates = try Templates()
     let world = try SimulatedWorld(seed: seed, scale: options.scale, templates: templates, prints: options.prints)
     say("seed \(seed): schema \(world.workload.name)")
@@ -28,6 +29,12 @@ enum SeedCommand {
     for (kind, count) in result.counts.sorted(by: { $0.key < $1.key }) { say("count: \(kind) \(count)") }
     say("trace hash: \(result.hashText)")
     return result.exitCode
+  }
+
+  /// Connects SQLite with the checks. Call this before the first connection.
+  static func prepareSQLite() throws {
+    TemporaryFiles.use()
+    try TransactionMeter.use()
   }
 
   /// Starts the program again with an equal order of sets and dictionaries in each process.
@@ -62,6 +69,7 @@ struct SeedWorker {
 
   /// Prints a line for each seed, and the lines of each failure.
   func run(_ number: Int, of workers: Int) throws -> Int32 {
+    try SeedCommand.prepareSQLite()
     let templates = try Templates()
     var code: Int32 = 0
     for index in stride(from: number, to: options.count, by: workers) {

@@ -27,7 +27,7 @@ struct SeedOptions: Sendable {
   static let usage = """
     usage: scripts/simulate --seeds N [--first SEED] [--until-violation] [--results FILE]
            scripts/simulate SEED [--quiet] [--minimise] [--watch UUID] [--devices N] [--writes N] [--without FAULT,...]
-             [--with CHANGE,...]
+             [--with CHANGE,...] [--photos]
            scripts/simulate --schema NUMBER
            scripts/simulate --processes [OPTIONS]
     """
@@ -74,6 +74,7 @@ struct SeedOptions: Sendable {
           }
           scale.with.insert(change)
         }
+      case "--photos": scale.alwaysHasPhotos = true
       case "--worker": worker = (try number(next, 0...1000), try number(next, 1...1000))
       default:
         guard seed == nil, let number = UInt64(next) else {
@@ -110,7 +111,7 @@ struct WorldScale: Equatable, Sendable {
     /// Photos of users, with the faults of their files.
     case photo
     /// One of the changes of `Change`.
-    case retention, revocation, absence, emptiness, outage, upgrade
+    case retention, revocation, absence, emptiness, outage, upgrade, keys, family
     /// The program that fills fields beside the server.
     case service
   }
@@ -122,12 +123,15 @@ struct WorldScale: Equatable, Sendable {
   var without: Set<Fault> = []
   /// Changes that the world has in any case.
   var with: Set<Change> = []
+  /// Whether the world has the restoration schema, with photos.
+  var alwaysHasPhotos = false
 
   /// The options that give this scale.
   var options: String {
     var text = devices.map { " --devices \($0)" } ?? ""
     if writes != WorldScale().writes { text += " --writes \(writes)" }
     if !without.isEmpty { text += " --without " + without.map(\.rawValue).sorted().joined(separator: ",") }
+    if alwaysHasPhotos { text += " --photos" }
     if !with.isEmpty { text += " --with " + with.map(\.rawValue).sorted().joined(separator: ",") }
     return text
   }

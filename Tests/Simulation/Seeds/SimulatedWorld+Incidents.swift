@@ -18,6 +18,8 @@ extension SimulatedWorld {
     var vaultBackups: [String: (path: String, entries: Int)] = [:]
     var serverBackup: String?
     var serverBackups = 0
+    /// Decides about rotations and their faults.
+    var keyChanges = Seeded(0)
   }
 
   /// Performs one incident while the devices do not run.
@@ -26,9 +28,7 @@ extension SimulatedWorld {
     for device in devices { try stop(device, byPowerCut: random.chance(0.3)) }
     for device in devices { try open(device, lives: false) }
     try backUpSome()
-    // In another epoch, an operation in flight is sent under another key.
-    try noteUnfinished()
-    incidents.circumstances.hasIncidents = true
+    try beginIncident()
     switch random.number(0..<10) {
     case 0, 1: try copyVault()
     case 2, 3: try restoreVault()
@@ -42,6 +42,27 @@ extension SimulatedWorld {
       try restoreVault()
       try restoreServer()
     }
+    try goOn()
+  }
+
+  /// Restores the server from a backup, while the devices do not run, and goes on.
+  func restoreServerAlone() throws {
+    for device in devices {
+      try stop(device, byPowerCut: false)
+      try open(device, lives: false)
+    }
+    try beginIncident()
+    try restoreServer()
+    try goOn()
+  }
+
+  private func beginIncident() throws {
+    // In another epoch, an operation in flight is sent under another key.
+    try noteUnfinished()
+    incidents.circumstances.hasIncidents = true
+  }
+
+  private func goOn() throws {
     for device in devices {
       try stop(device, byPowerCut: false)
       try open(device, lives: true)
@@ -56,13 +77,15 @@ extension SimulatedWorld {
       incidents.vaultBackups[device.name] = (path, device.journal.entries.count)
       trace.note("incident", "\(device.name) is backed up")
     }
-    if incidents.serverBackup == nil || random.chance(0.3) {
-      incidents.serverBackups += 1
-      let path = "\(server.machine.root)/backup-\(incidents.serverBackups)"
-      _ = try server.folder().backUp(to: path)
-      incidents.serverBackup = path
-      trace.note("incident", "the server is backed up")
-    }
+    if incidents.serverBackup == nil || random.chance(0.3) { try backUpServer() }
+  }
+
+  func backUpServer() throws {
+    incidents.serverBackups += 1
+    let path = "\(server.machine.root)/backup-\(incidents.serverBackups)"
+    _ = try server.folder().backUp(to: path)
+    incidents.serverBackup = path
+    trace.note("incident", "the server is backed up")
   }
 
   /// Records with operations that are not acknowledged.
@@ -140,6 +163,7 @@ extension SimulatedWorld {
     // The restored directory has the tokens of its backup.
     network.revoked = []
     try renewTokens()
+    try sendOtherContents()
   }
 
   private func startEpoch() throws {
@@ -158,8 +182,6 @@ extension SimulatedWorld {
   }
 
   private func rotate() throws {
-    let device = random.pick(devices)
-    _ = try device.vault.rotateKey(.databaseKey)
-    trace.note("incident", "the key of \(device.name) is rotated")
+    try changeKeys(of: random.pick(devices), Seeded(incidents.keyChanges.next()))
   }
 }

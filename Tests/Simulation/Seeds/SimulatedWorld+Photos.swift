@@ -1,4 +1,5 @@
 import CipherSQL
+import Foundation
 import HTTPServer
 import SimulatedDisk
 import TestSupport
@@ -8,7 +9,7 @@ extension SimulatedWorld {
   /// Takes a file of the server away for a while, like a volume that is not mounted completely, and looks for readable text.
   func disturbFiles() throws {
     guard let album else { return }
-    if album.random.chance(0.4) { try checkSecrecy(of: album.random.pick(devices)) }
+    if album.random.chance(0.4) { try SecrecyCheck.checkFiles(of: album.random.pick(devices).machine) }
     if album.hidden != nil {
       guard album.random.chance(0.3) else { return }
       // A server sweeps when it starts.
@@ -60,6 +61,55 @@ extension SimulatedWorld {
     for path in [path, target] { try Files.syncFolder(Files.parent(of: path)) }
   }
 
+  /// Restores the server from a backup that is some minutes old, so that it lacks the last photos.
+  func loseLastPhotos() throws {
+    guard let album, let share = album.lossAt, shareOfWork >= share, has(.incident) else { return }
+    album.lossAt = nil
+    faults += 1
+    try repair()
+    try backUpServer()
+    (network.trouble, network.offline) = (0, [])
+    scheduler.run(until: scheduler.now + Int64(album.others.number(120_000_000..<900_000_000)))
+    try repair()
+    try notingReplacedFiles { try restoreServerAlone() }
+  }
+
+  /// Members send other bytes under the names of contents that a restored server has lost. The server cannot compare them
+  /// before it has their records again, and the devices that have the contents have to send them again.
+  func sendOtherContents() throws {
+    guard let album else { return }
+    var places: [String: String] = [:]
+    for device in devices {
+      let contents = try device.read { connection in
+        try connection.fetch(
+          "SELECT contentUuid FROM AttachmentContent WHERE full = 'here' AND serverHasFull = 1", as: String.self)
+      }
+      for content in contents { places[content] = "\(device.vault.layout.attachments)/\(content.suffix(2))/\(content)" }
+    }
+    for content in try ServerFiles(server.path).known { places[content] = nil }
+    for (content, place) in places.sorted(by: { $0.key < $1.key }) where album.others.chance(0.5) {
+      // Some have the length of the content.
+      let size = album.others.chance(0.5) ? Int(simulated_disk_size(place)) : album.others.number(1..<2_000)
+      try send(album.others.bytes(size), as: content, by: album.others.pick(devices))
+    }
+  }
+
+  private func send(_ bytes: [UInt8], as content: String, by device: SimulatedDevice) throws {
+    let name = Data(content.utf8).base64EncodedString()
+    let request = Request(
+      method: "POST", path: "/v1/files", query: [:],
+      headers: [
+        "authorization": "Bearer \(device.token)", "tus-resumable": "1.0.0", "upload-length": String(bytes.count),
+        "upload-metadata": "content \(name)", "content-type": "application/offset+octet-stream",
+        "content-length": String(bytes.count),
+      ], body: bytes)
+    let (server, trace) = (server, trace)
+    try perform {
+      let response = await server.respond(to: request)
+      trace.note("incident", "\(device.name) sends \(bytes.count) other bytes as a content: \(response?.status ?? 0)")
+    }
+  }
+
   /// Performs an incident, and notes the contents that no device and no server has afterwards: a restore replaces files, too.
   func notingReplacedFiles(_ body: () throws -> Void) throws {
     guard let album else { return try body() }
@@ -84,14 +134,6 @@ extension SimulatedWorld {
 
   // MARK: Checks
 
-  /// The disks of devices hold no readable text.
-  func checkSecrecy(of device: SimulatedDevice) throws {
-    let marker = Person.markerPrefix
-    guard simulated_disk_contains(device.machine.disk, marker, Int64(marker.utf8.count)) == 0 else {
-      throw Violation(8, "the disk of \(device.name) holds readable text")
-    }
-  }
-
   func checkPhotos(_ history: HistoryCheck) throws {
     guard let album else { return }
     let files = try ServerFiles(server.path)
@@ -101,7 +143,7 @@ extension SimulatedWorld {
       replaced: album.replaced, limit: album.limit
     ).check()
     trace.tally("photos removed everywhere", removed)
-    for device in devices { try checkSecrecy(of: device) }
+    for device in devices { try SecrecyCheck.checkFiles(of: device.machine) }
   }
 
   /// The server removes leftovers of crashes and unfinished uploads, one file in six hours, after a week.

@@ -41,6 +41,8 @@ final class SimulatedWorld {
   private(set) var isSettling = false
   /// The program that fills fields beside the server; `nil` in worlds without one.
   private(set) var service: SimulatedService?
+  /// The disk for the temporary files of SQLite. Its configuration keeps them in memory.
+  private let temporary: Machine
   private let scale: WorldScale
 
   init(seed: UInt64, scale: WorldScale = WorldScale(), templates: Templates, prints: Bool) throws {
@@ -52,14 +54,23 @@ final class SimulatedWorld {
     changes = PlannedChanges(
       Seeded(seed, "changes", 0), with: scale.with,
       without: Set(scale.without.compactMap { Change(rawValue: $0.rawValue) }))
-    workload = Workload.draw(&random)
+    let drawn = Workload.draw(&random)
+    workload = scale.alwaysHasPhotos ? .withPhotos : drawn
     template = try templates.template(workload)
+    TransactionMeter.begin(Set(workload.kinds.map(\.table)))
+    temporary = try Machine(TemporaryFiles.disk, in: scheduler, seed: seed)
+    SecrecyCheck.watch(temporary)
     let machine = try Machine("server", in: scheduler, seed: Seeded(seed, "server", 0).first)
     server = SimulatedServer(machine, workload, trace)
     network = SimulatedNetwork(scheduler, trace, server, Seeded(seed, "network", 0))
     var photos = Seeded(seed, "photos", 0)
-    let hasPhotos = workload.name == "restoration" && photos.chance(0.75) && !scale.without.contains(.photo)
-    album = hasPhotos ? try PhotoAlbum(in: scheduler, losesPower: !scale.without.contains(.power), photos) : nil
+    let mayHavePhotos = workload.name == "restoration" && photos.chance(0.75)
+    let hasPhotos = (mayHavePhotos || scale.alwaysHasPhotos) && !scale.without.contains(.photo)
+    album =
+      hasPhotos
+      ? try PhotoAlbum(
+        in: scheduler, losesPower: !scale.without.contains(.power), photos, others: Seeded(seed, "contents", 0))
+      : nil
     (server.fileLimit, network.bodyLimit) = (album?.limit, album?.bodyLimit)
     try Self.copy(template.data, server.path)
     let count = random.pick([4, 4, 4, 4, 4, 4, 5, 5, 6])
@@ -75,6 +86,7 @@ final class SimulatedWorld {
     var limits = Seeded(seed, "limits", 0)
     if limits.chance(0.25) { network.pageSize = limits.number(3..<40) }
     if limits.chance(0.15), has(.network) { network.pushLimit = limits.number(3_000..<30_000) }
+    incidents.keyChanges = Seeded(seed, "keys", 0)
     if workload.kind(SimulatedService.entity) != nil, changes.random.chance(0.7), has(.service) {
       service = try SimulatedService(
         server.machine, token: template.serviceToken, network, trace, Seeded(seed, "service", 0))
@@ -86,9 +98,10 @@ final class SimulatedWorld {
   func addDevice(token: String) throws -> SimulatedDevice {
     let number = devices.count + 1
     let machine = try Machine("d\(number)", in: scheduler, seed: Seeded(seed, "device", number).first)
+    SecrecyCheck.watch(machine)
     let device = SimulatedDevice(
       machine, workload, token: token, mostWrites: scale.writes, album: album, network, trace,
-      Seeded(seed, "person", number))
+      Seeded(seed, "person", number), reports: Seeded(seed, "reports", number))
     devices.append(device)
     return device
   }
@@ -98,7 +111,7 @@ final class SimulatedWorld {
   }
 
   /// Whether the world has a kind of fault.
-  private func has(_ fault: WorldScale.Fault) -> Bool { !scale.without.contains(fault) }
+  func has(_ fault: WorldScale.Fault) -> Bool { !scale.without.contains(fault) }
 
   /// Prints the state of a record on each device whenever it changes.
   func watch(_ uuid: String) {
@@ -154,6 +167,7 @@ final class SimulatedWorld {
       scheduler.run(until: scheduler.now + Int64(random.number(500_000..<20_000_000)))
       try repair()
       try disturbFiles()
+      try loseLastPhotos()
       if has(.incident), random.chance(0.06) {
         faults += 1
         try notingReplacedFiles { try happen() }
@@ -217,6 +231,8 @@ final class SimulatedWorld {
   /// Restarts the programs that have met a fault of their disk, and heals the disks.
   func repair() throws {
     if let violation = network.violation ?? service?.violation { throw violation }
+    for machine in devices.map(\.machine) + [temporary] { try SecrecyCheck.checkWrites(to: machine) }
+    try TransactionMeter.check()
     for device in devices {
       if let violation = device.violation { throw violation }
       let machine = device.machine
@@ -299,7 +315,7 @@ final class SimulatedWorld {
       }
       try device.read { try StoreCheck(device: device, connection: $0).check(isQuiet: false) }
       if album != nil { try device.read { try PhotoCheck.checkFolder(device, $0) } }
-      try checkSecrecy(of: device)
+      try SecrecyCheck.checkFiles(of: device.machine)
     }
     trace.note("world", "is quiet")
     trace.tally("schema: \(workload.name)")
@@ -327,6 +343,7 @@ final class SimulatedWorld {
     for device in devices { try tallyConflicts(of: device) }
     try self.endCheck.check(digests, incidents.kept) { try self.checkPhotos($0) }
     try checkSweep()
+    try TransactionMeter.check()
   }
 
   /// Sends other content under the key of an operation that the server has stored.
@@ -369,7 +386,7 @@ final class SimulatedWorld {
     for device in devices { try perform { try await device.stop(byPowerCut: false) } }
     try perform { try await server.stop(byPowerCut: false) }
     scheduler.clear()
-    for machine in devices.map(\.machine) + [server.machine] { try machine.remove() }
+    for machine in devices.map(\.machine) + [server.machine, temporary] { try machine.remove() }
     try album?.camera.remove()
   }
 }

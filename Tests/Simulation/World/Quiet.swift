@@ -109,8 +109,10 @@ struct Quiet {
 
   private func decide(_ device: any WatchedDevice, _ turn: Int, _ seed: UInt64) throws -> Int {
     var decisions = try device.decisions(seed)
-    // Operations that fail repeatedly are discarded in the end.
-    let count = try decisions.settleFailed(1, retries: turn < 5 ? 0.5 : 0)
-    return resolves ? try decisions.resolve(1, givesValues: turn >= 5) + count : count
+    return try TransactionMeter.asUser {
+      // Operations that fail repeatedly are discarded in the end.
+      let count = try decisions.settleFailed(1, retries: turn < 5 ? 0.5 : 0)
+      return resolves ? try decisions.resolve(1, givesValues: turn >= 5) + count : count
+    }
   }
 }
