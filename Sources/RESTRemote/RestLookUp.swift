@@ -10,7 +10,7 @@ struct RestLookUp: Sendable {
   let body: RestBody
   let routes: EntityRoutes
 
-  /// Returns the id of the record at the API; `nil` if the record is missing or the API cannot be reached.
+  /// Returns the id of the record at the API; `nil` if a complete list lacks the record, or without a look-up.
   func find() async throws -> ServerId? {
     guard case .lookUp(let call, let items, let match)? = routes.repeats else { return nil }
     var paging = Paging.none
@@ -18,18 +18,16 @@ struct RestLookUp: Sendable {
     var pages = RestPages(
       client: client, path: try await body.path(call.path), items: items, paging: paging, id: routes.id)
     pages.takesNothingForEmpty = true
-    let there: [SyncValue]
+    let list: RestPages.List
     do throws(RestPages.Problem) {
-      there = try await pages.all().items
+      list = try await pages.all()
     } catch {
       switch error {
       case .failure(let failure): throw failure
       // The parent is missing. Sending the record shows that too.
-      case .gone: return nil
-      case .list(let message):
-        throw RemoteFailure(
-          .attempt, message: "cannot determine whether the server already has the record: \(message)",
-          hint: "check 'lookUp' in the route file")
+      case .gone where !call.path.placeholders.isEmpty: return nil
+      case .gone: throw Self.undetermined("the server has no such list")
+      case .list(let message): throw Self.undetermined(message)
       }
     }
     let known = try await records.known(body.table.entity.type)
@@ -41,15 +39,26 @@ struct RestLookUp: Sendable {
       }
       wanted.append((place, column, try await body.said(body.fields[name] ?? .null, name)))
     }
-    for item in there {
-      guard let id = routes.id.value(in: item).flatMap({ RestRecords.id($0, of: body.table) }), known[id] == nil else {
+    var isComplete = list.isSteady
+    for item in list.items {
+      guard let id = routes.id.value(in: item).flatMap({ RestRecords.id($0, of: body.table) }) else {
+        isComplete = false
         continue
       }
+      guard known[id] == nil else { continue }
       let isSame = wanted.allSatisfy { place, column, value in
         RestValue.isSame(place.value(in: item) ?? .null, value, column)
       }
       if isSame { return id }
     }
+    // The missing record may have moved between the pages, or be the one without an id.
+    guard isComplete else { throw Self.undetermined("the list changed while it was read, or a record has no id") }
     return nil
+  }
+
+  private static func undetermined(_ reason: String) -> RemoteFailure {
+    RemoteFailure(
+      .attempt, message: "cannot determine whether the server already has the record: \(reason)",
+      hint: "check 'lookUp' in the route file")
   }
 }

@@ -28,7 +28,7 @@ struct RestPush: Sendable {
       switch operation.kind {
       case .create: return try await create(body, routes)
       case .update where operation.patch.isDeleted == false: return try await create(body, routes)
-      case .update: return try await update(body, routes)
+      case .update: return try await update(body, routes, stored)
       case .delete: return try await delete(body, routes)
       }
     } catch let missing as RestBody.Missing {
@@ -75,7 +75,14 @@ struct RestPush: Sendable {
       }
       return Sent(outcome: .accepted(version: version, serverId: id))
     case .gone: return try await parentGone(body, call)
-    case .invalid(let status, let detail): return refused(detail, status: status)
+    case .invalid(let status, let detail):
+      // The refusal of a repetition does not tell whether the API has stored an earlier attempt. A look-up does.
+      if operation.isRepeated, case .header? = routes.repeats {
+        return Sent(
+          outcome: .rejected(
+            ServerProblem(type: ServerProblem.perhapsTaken, title: "", status: status, detail: detail)))
+      }
+      return refused(detail, status: status)
     default: throw RestClient.failure(response) ?? .offline
     }
   }
@@ -102,7 +109,7 @@ struct RestPush: Sendable {
 
   // MARK: Changed
 
-  private func update(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
+  private func update(_ body: RestBody, _ routes: EntityRoutes, _ stored: StoredRecord?) async throws -> Sent {
     // The record is sent with its image, with the values of that time.
     if routes.goesWithImage, body.serverId == nil { return Sent(outcome: .accepted(version: version, serverId: nil)) }
     guard let call = routes.update else {
@@ -118,8 +125,10 @@ struct RestPush: Sendable {
     switch response {
     case .done: return Sent(outcome: .accepted(version: version, serverId: nil))
     case .gone:
+      // The API could never store the edits of a record that this device has deleted as well.
+      let fields = stored.map { $0.state.isDeleted ? $0.state.fields : [:] } ?? [:]
       let state = RecordState(
-        fields: [:], isDeleted: true, syncVersion: version, updatedAt: client.serverTime)
+        fields: fields, isDeleted: true, syncVersion: version, updatedAt: client.serverTime)
       let remote = RemoteRecord(
         entityType: operation.entityType, entityUuid: operation.entityUuid, serverId: body.serverId,
         createdAt: client.serverTime, state: state)

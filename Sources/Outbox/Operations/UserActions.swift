@@ -77,6 +77,13 @@ extension SyncTransaction {
   func discardRecord(_ record: StoredRecord, _ table: RecordTable) throws {
     let type = table.entity.type
     try outbox.removeUnfinished(type, record.key)
+    if try SyncSettings.value(.remoteRoutes, in: connection) != nil {
+      // The remote has deleted the record, or its parent. Without a route for deletions, the trigger would refuse this one.
+      try connection.execute(
+        """
+        UPDATE \(identifier: table.entity.table.name) SET serverId = NULL WHERE \(identifier: table.entity.key) = \(record.key)
+        """)
+    }
     try asUser {
       _ = try connection.execute(
         "DELETE FROM \(identifier: table.entity.table.name) WHERE \(identifier: table.entity.key) = \(record.key)")

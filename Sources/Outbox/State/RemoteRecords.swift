@@ -15,16 +15,18 @@ package struct RemoteRecords {
   /// remote has deleted and the user has restored, because they receive new ids.
   package func known(_ table: RecordTable) throws -> [ServerId: StoredRecord] {
     var known: [ServerId: StoredRecord] = [:]
-    try table.forEach(
-      where: """
-        record.serverId IS NOT NULL AND NOT EXISTS (SELECT 1 FROM SyncBase AS base
-          WHERE base.entityId = record.\(identifier: table.entity.key) AND base.entityType = \(table.entity.type)
-            AND base.isDeleted = 1)
-        """, in: connection
-    ) { record in
+    try table.forEach(where: Self.isKnown(table), in: connection) { record in
       if let id = record.serverId { known[id] = record }
     }
     return known
+  }
+
+  private static func isKnown(_ table: RecordTable) -> SQL {
+    """
+    record.serverId IS NOT NULL AND NOT EXISTS (SELECT 1 FROM SyncBase AS base
+      WHERE base.entityId = record.\(identifier: table.entity.key) AND base.entityType = \(table.entity.type)
+        AND base.isDeleted = 1)
+    """
   }
 
   /// Returns the acknowledged records whose ids at the remote are unknown, as after the remote moved to another address.
@@ -61,7 +63,8 @@ package struct RemoteRecords {
       """, as: Int.self) != nil
   }
 
-  /// Returns a record and its dependents that the remote has, the record first.
+  /// Returns a record and its dependents that the remote has, the record first. Leaves out dependents that the remote has
+  /// deleted before and the user has restored: a policy must not decide about their deletion again.
   package func family(of type: String, _ uuid: String) throws -> [(type: String, record: StoredRecord)] {
     var found: [(type: String, record: StoredRecord)] = []
     var seen: Set<String> = []
@@ -72,9 +75,8 @@ package struct RemoteRecords {
         var children: [StoredRecord] = []
         // Images that were not sent stay. The responses to their own requests show that their parent is missing.
         try child.forEach(
-          where: """
-            \(reference.refers("record", to: record.key)) AND record.syncVersion > 0 AND record.serverId IS NOT NULL
-            """, in: connection
+          where: "\(reference.refers("record", to: record.key)) AND record.syncVersion > 0 AND \(Self.isKnown(child))",
+          in: connection
         ) { children.append($0) }
         for record in children { try visit(child, record) }
       }

@@ -56,6 +56,8 @@ struct RestComparison: Sendable {
         result.problem = "record \(id): \(error.message)"
         // An object without any field of the entity may be an error of the API.
         if item.isOnly { result.isWhole = false }
+        // The lists within the record are read on their own.
+        if let old { result.items.append((old.uuid, item.value)) }
         continue
       }
       if old == nil, let place = nameless.firstIndex(where: { $0.state.hasAll(fields) }) {
@@ -144,7 +146,9 @@ struct RestComparison: Sendable {
           fields[column.name] = .null
           continue
         }
-        guard let id = ServerId(there) else { throw Unreadable(message: "\(place) is not an id") }
+        guard let id = records.table(reference.entityType).flatMap({ RestRecords.id(there, of: $0) }) else {
+          throw Unreadable(message: "\(place) is not an id")
+        }
         fields[column.name] = .text(references[reference.entityType]?[id] ?? uuid(reference.entityType, id))
         continue
       }

@@ -29,7 +29,8 @@ struct RestLists: Sendable {
       guard isAgain, let time = fetched[type] else { return true }
       return now - time > client.file.freshSeconds * 1000 || time > now
     }
-    let last = cursor.flatMap { $0.split(separator: " ").dropFirst().first }.map(String.init)
+    // The name of an entity may contain spaces.
+    let last = cursor.flatMap { $0.split(separator: " ", maxSplits: 1).dropFirst().first }.map(String.init)
     let start = last.flatMap { order.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
     let due = order[min(start, order.count)...].filter(isDue)
     guard let type = due.first else {
