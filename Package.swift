@@ -337,7 +337,7 @@ let package = Package(
       name: "fieldvault-simulation",
       dependencies: [
         "TestSupport", "CipherSQL", "VaultStore", "SyncEngine", "HTTPClient", "SyncModel", "SyncServer", "VaultKeys",
-        "SQLCipherStorage", "ServerStorage", "FileServer", "HTTPServer", "SimulatedDisk",
+        "SQLCipherStorage", "ServerStorage", "FileServer", "HTTPServer", "SimulatedDisk", "RESTRemote",
         "RestorationModel", "CPlatform", "GeneratedSchemas", "CSQLCipher",
       ],
       path: "Tests/Simulation", exclude: ["README.md", "RESULTS.md", "Planted", "PlantedDefects.md", "Schemas"]),

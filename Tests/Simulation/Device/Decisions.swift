@@ -10,6 +10,8 @@ struct Decisions {
   let name: String
   var random: Seeded
   var transaction: Int
+  /// Whether the user takes the server's side where that is possible.
+  var takesServer = false
 
   /// Discards an operation, settles failed operations or resolves conflicts.
   mutating func decideAny(_ random: inout Seeded) throws {
@@ -61,7 +63,8 @@ struct Decisions {
       values.append((true, Dictionary(uniqueKeysWithValues: conflict.fields.map { ($0, .value("")) })))
     }
     var refusals: [String] = []
-    for way in givesValues ? values + sides : sides + values {
+    let ways = givesValues ? values + sides : sides + values
+    for way in takesServer ? [(false, [:])] + ways : ways {
       do {
         try vault.resolveConflict(
           conflict.conflictId, takesLocal: way.takesLocal, choices: way.choices, user: name)
@@ -71,6 +74,7 @@ struct Decisions {
         // Another has ended it meanwhile.
         if error.code == .noSuchRecord { return false }
         refusals.append("\(way.takesLocal ? "local" : "remote") \(way.choices): \(error)")
+        if takesServer, refusals.count == 1, try deleteReferring(conflict) { return true }
       } catch let error as SQLError {
         throw Violation(
           5,

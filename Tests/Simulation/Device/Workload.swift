@@ -40,6 +40,9 @@ struct Workload: Sendable {
     Workload("values", kinds: Kind.valueKinds), Workload("scans", kinds: Kind.scanKinds),
   ]
 
+  /// The workload of the worlds with a ``SimulatedAPI``.
+  static let rest = Workload("stations", kinds: Kind.stationKinds)
+
   private init(_ name: String, kinds: [Kind], hasIncidents: Bool) {
     (self.name, self.kinds, self.hasIncidents, folder, built) = (name, kinds, hasIncidents, nil, nil)
     (writesOrIgnore, allowsRenames) = (false, false)

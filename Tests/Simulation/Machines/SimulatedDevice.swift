@@ -1,6 +1,7 @@
 import CipherSQL
 import HTTPClient
 import Platform
+import RESTRemote
 import SyncEngine
 import SyncModel
 import TestSupport
@@ -23,7 +24,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   private let trace: Trace
   private var opened: Vault?
   private var worker: SyncWorker?
-  private var remote: FieldVaultRemote?
+  private var remote: (any Remote)?
   private let monitor = NetworkMonitor(fixed: .online)
   private var tasks: [Task<Void, Never>] = []
   private let watch = SimulatedWriteMonitor()
@@ -37,17 +38,19 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   /// The number of records that its person has written, each time counted. A person writes until this is ``mostWrites``.
   private(set) var writes = 0
   private let mostWrites: Int
+  /// The route file of the API that the device syncs with; `nil` for a FieldVault server.
+  private let routes: String?
   /// The photos of the world; `nil` if nobody takes photos.
   private let album: PhotoAlbum?
   /// A violation that a task has found.
   private(set) var violation: (any Error)?
 
   init(
-    _ machine: Machine, _ workload: Workload, token: String, mostWrites: Int, album: PhotoAlbum?,
+    _ machine: Machine, _ workload: Workload, token: String, mostWrites: Int, album: PhotoAlbum?, routes: String?,
     _ network: SimulatedNetwork, _ trace: Trace, _ random: Seeded, reports: Seeded
   ) {
     (name, self.machine, self.workload, self.token) = (machine.name, machine, workload, token)
-    (self.mostWrites, self.album) = (mostWrites, album)
+    (self.mostWrites, self.album, self.routes) = (mostWrites, album, routes)
     user = machine.name
     (self.network, self.trace, self.random, self.reports) = (network, trace, random, reports)
   }
@@ -75,7 +78,8 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     }
     opened = vault
     if try vault.database.read({ try SyncSettings.value(.remoteURL, in: $0) }) == nil {
-      try vault.setRemote(url: Self.url, token: token)
+      try vault.setRemote(
+        url: Self.url, token: token, routes: try routes.map { try RouteFile.routes(json: $0, for: vault) })
       try album?.choosePreferences(vault)
     }
     var limits = TransportLimits()
@@ -84,7 +88,12 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
       address: try ServerAddress(Self.url), limits: limits, clock: machine.environment.clock,
       backend: network.backend(of: name)
     ) { [weak self] in self?.token }
-    let remote = FieldVaultRemote(transport: transport)
+    let remote: any Remote =
+      if let routes {
+        RestRemote(transport: transport, file: try RouteFile(json: routes), vault: vault)
+      } else {
+        FieldVaultRemote(transport: transport)
+      }
     let worker = SyncWorker(
       vault: vault, remote: remote, monitor: monitor, watchWrites: watch.start)
     (self.worker, self.remote) = (worker, remote)
@@ -200,6 +209,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
 
   func round(_ request: RoundRequest) async throws -> SyncReport {
     guard let worker else { throw SimulatorDefect("\(name) does not run") }
+    network.beginRound(of: name)
     return try await worker.sync(request)
   }
 

@@ -5,6 +5,30 @@ import HTTPServer
 import SyncModel
 import TestSupport
 
+/// How a request reaches the peer of the devices.
+struct Delivery: Sendable {
+  let device: String
+  /// The number of bytes of the body after which the connection ends; `nil` for a whole body.
+  let cut: Int?
+  /// Whether the device still waits for the response. It does not for a request that arrives twice or late.
+  let isAwaited: Bool
+  /// The probability that a request goes wrong.
+  let trouble: Double
+}
+
+/// The peer of the devices: a server, or an API.
+protocol SimulatedPeer: Sendable {
+  var machine: Machine { get }
+  /// Grows with each start and each crash.
+  var generation: Int { get }
+
+  /// Returns the response to a request; `nil` if the peer does not run to its end.
+  func respond(to request: Request, _ delivery: Delivery) async -> Response?
+
+  /// Notes that a device begins a round without faults.
+  func beginRound(of device: String)
+}
+
 /// The network between the devices and the server: slow, lossy and partitioned as the seed decides.
 ///
 /// `@unchecked Sendable` holds because a simulation has one thread.
@@ -40,7 +64,7 @@ final class SimulatedNetwork: @unchecked Sendable {
 
   private let scheduler: Scheduler
   private let trace: Trace
-  private let server: SimulatedServer
+  private let peer: any SimulatedPeer
   private var random: Seeded
   /// The probability that a request is not delivered as it should be.
   var trouble = 0.0
@@ -69,9 +93,11 @@ final class SimulatedNetwork: @unchecked Sendable {
   /// The operations that devices have sent, by idempotency key.
   private(set) var operations: [String: PushOperation] = [:]
 
-  init(_ scheduler: Scheduler, _ trace: Trace, _ server: SimulatedServer, _ random: Seeded) {
-    (self.scheduler, self.trace, self.server, self.random) = (scheduler, trace, server, random)
+  init(_ scheduler: Scheduler, _ trace: Trace, _ peer: any SimulatedPeer, _ random: Seeded) {
+    (self.scheduler, self.trace, self.peer, self.random) = (scheduler, trace, peer, random)
   }
+
+  func beginRound(of device: String) { peer.beginRound(of: device) }
 
   func backend(of device: String) -> any HTTPBackend { Backend(network: self, device: device) }
 
@@ -88,6 +114,9 @@ final class SimulatedNetwork: @unchecked Sendable {
 
   private func send(_ outgoing: OutgoingRequest, _ exchange: RequestTask, from device: String) {
     var request = Self.request(outgoing, pageSize)
+    if !outgoing.url.hasPrefix(SimulatedDevice.url + "/") {
+      violation = violation ?? Violation(1, "\(device) sends a request to \(outgoing.url), which is not its server")
+    }
     do {
       if let upload = outgoing.upload { request.body = try Self.body(upload) }
     } catch {
@@ -115,7 +144,7 @@ final class SimulatedNetwork: @unchecked Sendable {
     case .silent: expire(exchange)
     case .late:
       expire(exchange)
-      later(400_000_000) { [request] in self.deliver(request, from: device) { _ in } }
+      later(400_000_000) { [request] in self.deliver(request, isAwaited: false, from: device) { _ in } }
     case .portal:
       answer(exchange, 200, ["content-type": "text/html"], Array("<html>Sign in</html>".utf8))
     case .redirect: answer(exchange, 302, ["location": "http://portal.example/"], [])
@@ -132,8 +161,9 @@ final class SimulatedNetwork: @unchecked Sendable {
       }
     case .delivered, .responseLost, .responseCut, .duplicated:
       later(latency()) { [weak exchange, request] in
-        if fate == .duplicated { self.deliver(request, from: device) { _ in } }
-        self.deliver(request, cutAt: cut, from: device) { [weak exchange] response in
+        if fate == .duplicated { self.deliver(request, isAwaited: false, from: device) { _ in } }
+        let isAwaited = exchange.map { !$0.isOver } ?? false
+        self.deliver(request, cutAt: cut, isAwaited: isAwaited, from: device) { [weak exchange] response in
           self.later(self.latency()) { [weak exchange] in
             if let exchange { self.receive(response, fate, exchange, device) }
           }
@@ -184,9 +214,9 @@ final class SimulatedNetwork: @unchecked Sendable {
   /// may be a device whose connections always end after a time.
   private func disconnect(_ request: Request, from device: String) {
     let jobs = random.number(0..<random.pick([4, 12, 60]))
-    let generation = server.generation
-    let task = deliver(request, from: device) { [self] response in
-      guard request.path == "/v1/push", let response, generation == server.generation, !server.machine.hasFailed,
+    let generation = peer.generation
+    let task = deliver(request, isAwaited: false, from: device) { [self] response in
+      guard request.path == "/v1/push", let response, generation == peer.generation, !peer.machine.hasFailed,
         response.status == 500
       else { return }
       violation = violation ?? Violation(5, "a push of \(device) ended with its connection: \(response.status)")
@@ -201,14 +231,16 @@ final class SimulatedNetwork: @unchecked Sendable {
 
   @discardableResult
   private func deliver(
-    _ request: Request, cutAt cut: Int? = nil, from device: String, _ finish: @escaping @Sendable (Response?) -> Void
+    _ request: Request, cutAt cut: Int? = nil, isAwaited: Bool, from device: String,
+    _ finish: @escaping @Sendable (Response?) -> Void
   ) -> Task<Void, Never> {
     note(request)
     delivered[device, default: 0] += 1
+    let delivery = Delivery(device: device, cut: cut, isAwaited: isAwaited, trouble: trouble)
     let isRevoked =
       request.headers["authorization"].map { revoked.contains(String($0.dropFirst("Bearer ".count))) } ?? false
     return scheduler.start { [self] in
-      let response = await server.respond(to: request, cutAt: cut)
+      let response = await peer.respond(to: request, delivery)
       if isRevoked { look(at: response, toRevokedTokenOf: device, request) }
       trace.note(
         "response", "\(device) \(request.path) \(response.map { "\($0.status), \($0.body.count) bytes" } ?? "none")")

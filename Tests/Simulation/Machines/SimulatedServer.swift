@@ -9,7 +9,7 @@ import TestSupport
 /// The server program on its machine.
 ///
 /// `@unchecked Sendable` holds because a simulation has one thread.
-final class SimulatedServer: @unchecked Sendable {
+final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
   let machine: Machine
   /// Its schema, which another version replaces while the server does not run.
   var workload: Workload
@@ -59,6 +59,12 @@ final class SimulatedServer: @unchecked Sendable {
     data.startHousekeeping()
     trace.note("server", "starts")
   }
+
+  func respond(to request: Request, _ delivery: Delivery) async -> Response? {
+    await respond(to: request, cutAt: delivery.cut)
+  }
+
+  func beginRound(of device: String) {}
 
   /// Returns the response to a request; `nil` if the server does not run to its end.
   /// - Parameter cut: the number of bytes of the body after which the connection ends; `nil` for a whole body.

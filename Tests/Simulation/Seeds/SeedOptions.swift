@@ -27,7 +27,7 @@ struct SeedOptions: Sendable {
   static let usage = """
     usage: scripts/simulate --seeds N [--first SEED] [--until-violation] [--results FILE]
            scripts/simulate SEED [--quiet] [--minimise] [--watch UUID] [--devices N] [--writes N] [--without FAULT,...]
-             [--with CHANGE,...] [--photos]
+             [--with CHANGE,...] [--photos] [--remote server|rest]
            scripts/simulate --schema NUMBER
            scripts/simulate --processes [OPTIONS]
     """
@@ -75,6 +75,12 @@ struct SeedOptions: Sendable {
           scale.with.insert(change)
         }
       case "--photos": scale.alwaysHasPhotos = true
+      case "--remote":
+        let name = try word(next, "server or rest")
+        guard let kind = WorldScale.Remote(rawValue: name) else {
+          throw Unexpected("--remote needs server or rest, not '\(name)'")
+        }
+        scale.remote = kind
       case "--worker": worker = (try number(next, 0...1000), try number(next, 1...1000))
       default:
         guard seed == nil, let number = UInt64(next) else {
@@ -116,7 +122,15 @@ struct WorldScale: Equatable, Sendable {
     case service
   }
 
-  /// The number of devices at the beginning; `nil` for 4 to 6, as the seed decides.
+  /// The peer of the devices.
+  enum Remote: String, Sendable {
+    /// A FieldVault server.
+    case server
+    /// An existing REST API.
+    case rest
+  }
+
+  /// The number of devices at the beginning; `nil` for 4 to 6, or 1 to 4 with an API, as the seed decides.
   var devices: Int?
   /// How often each person writes a record.
   var writes = 60
@@ -125,6 +139,8 @@ struct WorldScale: Equatable, Sendable {
   var with: Set<Change> = []
   /// Whether the world has the restoration schema, with photos.
   var alwaysHasPhotos = false
+  /// The peer; `nil` for the one that the seed decides.
+  var remote: Remote?
 
   /// The options that give this scale.
   var options: String {
@@ -133,6 +149,7 @@ struct WorldScale: Equatable, Sendable {
     if !without.isEmpty { text += " --without " + without.map(\.rawValue).sorted().joined(separator: ",") }
     if alwaysHasPhotos { text += " --photos" }
     if !with.isEmpty { text += " --with " + with.map(\.rawValue).sorted().joined(separator: ",") }
+    if let remote { text += " --remote \(remote.rawValue)" }
     return text
   }
 }

@@ -38,11 +38,13 @@ final class SimulatedWorld {
   let album: PhotoAlbum?
   var changes: PlannedChanges
   /// Whether faults and work have ended.
-  private(set) var isSettling = false
+  var isSettling = false
   /// The program that fills fields beside the server; `nil` in worlds without one.
   private(set) var service: SimulatedService?
   /// The disk for the temporary files of SQLite. Its configuration keeps them in memory.
   private let temporary: Machine
+  /// The API that the devices share in place of the server; `nil` in worlds with a server.
+  let api: SimulatedAPI?
   private let scale: WorldScale
 
   init(seed: UInt64, scale: WorldScale = WorldScale(), templates: Templates, prints: Bool) throws {
@@ -54,15 +56,16 @@ final class SimulatedWorld {
     changes = PlannedChanges(
       Seeded(seed, "changes", 0), with: scale.with,
       without: Set(scale.without.compactMap { Change(rawValue: $0.rawValue) }))
+    let machine = try Machine("server", in: scheduler, seed: Seeded(seed, "server", 0).first)
+    api = SimulatedAPI.draw(seed, scale.remote, machine, trace)
     let drawn = Workload.draw(&random)
-    workload = scale.alwaysHasPhotos ? .withPhotos : drawn
+    workload = api != nil ? .rest : scale.alwaysHasPhotos ? .withPhotos : drawn
     template = try templates.template(workload)
     TransactionMeter.begin(Set(workload.kinds.map(\.table)))
     temporary = try Machine(TemporaryFiles.disk, in: scheduler, seed: seed)
     SecrecyCheck.watch(temporary)
-    let machine = try Machine("server", in: scheduler, seed: Seeded(seed, "server", 0).first)
     server = SimulatedServer(machine, workload, trace)
-    network = SimulatedNetwork(scheduler, trace, server, Seeded(seed, "network", 0))
+    network = SimulatedNetwork(scheduler, trace, api ?? server, Seeded(seed, "network", 0))
     var photos = Seeded(seed, "photos", 0)
     let mayHavePhotos = workload.name == "restoration" && photos.chance(0.75)
     let hasPhotos = (mayHavePhotos || scale.alwaysHasPhotos) && !scale.without.contains(.photo)
@@ -73,7 +76,7 @@ final class SimulatedWorld {
       : nil
     (server.fileLimit, network.bodyLimit) = (album?.limit, album?.bodyLimit)
     try Self.copy(template.data, server.path)
-    let count = random.pick([4, 4, 4, 4, 4, 4, 5, 5, 6])
+    let count = random.pick(api == nil ? [4, 4, 4, 4, 4, 4, 5, 5, 6] : [1, 2, 2, 3, 4])
     for number in 0..<(scale.devices ?? count) {
       let device = try addDevice(token: template.tokens[number])
       if random.chance(0.35), has(.clock) {
@@ -84,7 +87,7 @@ final class SimulatedWorld {
     }
     incidents.circumstances.retention = [.start]
     var limits = Seeded(seed, "limits", 0)
-    if limits.chance(0.25) { network.pageSize = limits.number(3..<40) }
+    if limits.chance(0.25), api == nil { network.pageSize = limits.number(3..<40) }
     if limits.chance(0.15), has(.network) { network.pushLimit = limits.number(3_000..<30_000) }
     incidents.keyChanges = Seeded(seed, "keys", 0)
     if workload.kind(SimulatedService.entity) != nil, changes.random.chance(0.7), has(.service) {
@@ -100,8 +103,8 @@ final class SimulatedWorld {
     let machine = try Machine("d\(number)", in: scheduler, seed: Seeded(seed, "device", number).first)
     SecrecyCheck.watch(machine)
     let device = SimulatedDevice(
-      machine, workload, token: token, mostWrites: scale.writes, album: album, network, trace,
-      Seeded(seed, "person", number), reports: Seeded(seed, "reports", number))
+      machine, workload, token: token, mostWrites: scale.writes, album: album, routes: api?.style.routeFile, network,
+      trace, Seeded(seed, "person", number), reports: Seeded(seed, "reports", number))
     devices.append(device)
     return device
   }
@@ -153,7 +156,7 @@ final class SimulatedWorld {
 
   private func live() throws {
     let server = server
-    try perform { try await server.start() }
+    if let api { api.start() } else { try perform { try await server.start() } }
     for device in devices { try device.start(lives: true) }
     service?.start()
     network.delay = random.pick([5_000, 80_000, 1_500_000])
@@ -166,13 +169,14 @@ final class SimulatedWorld {
       try plan()
       scheduler.run(until: scheduler.now + Int64(random.number(500_000..<20_000_000)))
       try repair()
+      try noteIdentities()
       try disturbFiles()
       try loseLastPhotos()
-      if has(.incident), random.chance(0.06) {
+      if has(.incident), api == nil, random.chance(0.06) {
         faults += 1
         try notingReplacedFiles { try happen() }
       }
-      try change()
+      if api == nil { try change() }
     }
   }
 
@@ -195,10 +199,10 @@ final class SimulatedWorld {
         random.pick([Machine.everyOperation, [simulated_write], [simulated_sync]]), after: random.number(0..<600),
         random.pick([simulated_io_error, simulated_full]))
     case 3:
-      guard has(.power) else { return }
+      guard has(.power), api == nil else { return }
       server.machine.fail(Machine.everyOperation, after: random.number(0..<3_000), simulated_power_cut)
     case 4:
-      guard has(.disk) else { return }
+      guard has(.disk), api == nil else { return }
       server.machine.fail(
         random.pick([Machine.everyOperation, [simulated_write], [simulated_sync]]), after: random.number(0..<600),
         random.pick([simulated_io_error, simulated_full]))
@@ -209,7 +213,7 @@ final class SimulatedWorld {
       guard has(.restart) else { return }
       try restart(random.pick(devices), byPowerCut: has(.power) && random.chance(0.5))
     case 7:
-      guard has(.restart) else { return }
+      guard has(.restart), api == nil else { return }
       try restartServer(byPowerCut: has(.power) && random.chance(0.5))
     default: break
     }
@@ -230,7 +234,7 @@ final class SimulatedWorld {
 
   /// Restarts the programs that have met a fault of their disk, and heals the disks.
   func repair() throws {
-    if let violation = network.violation ?? service?.violation { throw violation }
+    if let violation = network.violation ?? service?.violation ?? api?.violation { throw violation }
     for machine in devices.map(\.machine) + [temporary] { try SecrecyCheck.checkWrites(to: machine) }
     try TransactionMeter.check()
     for device in devices {
@@ -290,99 +294,10 @@ final class SimulatedWorld {
     }
   }
 
-  // MARK: Quiet
-
-  private func settle() throws {
-    network.trouble = 0
-    network.offline = []
-    network.delay = 2_000
-    let (server, devices, network) = (server, devices, network)
-    let resolves = random.chance(0.5)
-    try stopService()
-    try repair()
-    try bringFileBack()
-    for machine in devices.map(\.machine) + [server.machine] { machine.stoppedAt = nil }
-    isSettling = true
-    try renewTokens()
-    try upgradeRest()
-    for device in devices {
-      // Only the opening of a vault removes everything that faults have left in its folder.
-      if album != nil || random.chance(0.25) {
-        try stop(device, byPowerCut: false)
-        try open(device, lives: false)
-      } else {
-        try perform { await device.rest() }
-      }
-      try device.read { try StoreCheck(device: device, connection: $0).check(isQuiet: false) }
-      if album != nil { try device.read { try PhotoCheck.checkFolder(device, $0) } }
-      try SecrecyCheck.checkFiles(of: device.machine)
-    }
-    trace.note("world", "is quiet")
-    trace.tally("schema: \(workload.name)")
-    let endCheck = endCheck
-    let seed = random.next()
-    let shared = OneThread(
-      value: (
-        Quiet(devices: devices, resolves: resolves, depth: workload.depth, mayDiffer: incidents.mayDiffer),
-        album.map { _ in PhotoQuiet(devices: devices) }, endCheck
-      ))
-    let digests = try scheduler.finish(within: 48 * 3_600_000_000) {
-      var random = Seeded(seed)
-      do {
-        try await shared.value.0.settle(&random)
-        try await shared.value.1?.settle()
-      } catch let violation as Violation {
-        throw try network.violation ?? shared.value.2.explained(violation)
-      }
-      return try await devices[0].digests()
-    }
-    guard let digests else { throw Violation(5, "the devices do not become quiet in two days") }
-    try probeReusedKey()
-    try perform { try await server.stop(byPowerCut: false) }
-    try markRetention()
-    for device in devices { try tallyConflicts(of: device) }
-    try self.endCheck.check(digests, incidents.kept) { try self.checkPhotos($0) }
-    try checkSweep()
-    try TransactionMeter.check()
-  }
-
-  /// Sends other content under the key of an operation that the server has stored.
-  private func probeReusedKey() throws {
-    let database = try server.store.open()
-    defer { database.close() }
-    let keys = try database.read { try $0.fetch("SELECT idempotencyKey FROM ServerAnswer ORDER BY 1", as: String.self) }
-    // The service has a token of its own.
-    let operations = keys.compactMap { network.operations[$0] }.filter { !$0.operationId.hasPrefix("service") }
-    guard !operations.isEmpty else { return }
-    let probe = OneThread(value: ReusedKeyProbe(device: devices[0], operation: random.pick(operations)))
-    try perform { try await probe.value.check() }
-  }
-
-  private func tallyConflicts(of device: SimulatedDevice) throws {
-    let kinds = try device.read { connection in
-      try connection.fetchRows(
-        "SELECT conflictType, coalesce(resolution, 'open'), count(*) FROM OfflineConflictResolution GROUP BY 1, 2",
-        as: String.self, String.self, Int.self)
-    }
-    for (kind, resolution, count) in kinds { trace.tally("conflict: \(kind) \(resolution)", count) }
-  }
-
-  /// The check with all operations that devices have sent so far.
-  private var endCheck: EndCheck {
-    var circumstances = incidents.circumstances
-    circumstances.operations = network.operations
-    return EndCheck(
-      devices: devices, workload: server.workload, store: server.store, circumstances: circumstances, service: service)
-  }
-
-  private func stopService() throws {
-    guard let service else { return }
-    try perform { await service.stop() }
-  }
-
   private func end() throws {
     let server = server
     try stopService()
+    if let api { try perform { await api.stop() } }
     for device in devices { try perform { try await device.stop(byPowerCut: false) } }
     try perform { try await server.stop(byPowerCut: false) }
     scheduler.clear()

@@ -15,6 +15,9 @@ struct Quiet {
   let depth: Int
   /// Whether the first comparison may find differences: a vault or the server was restored, or an epoch began.
   let mayDiffer: Bool
+  /// Whether users take the server's side after some turns. A record whose parent the API does not create again comes back as
+  /// a conflict as long as its user keeps it.
+  var yields = false
 
   /// - Throws: ``Violation``
   func settle(_ random: inout Seeded) async throws {
@@ -112,6 +115,7 @@ struct Quiet {
     return try TransactionMeter.asUser {
       // Operations that fail repeatedly are discarded in the end.
       let count = try decisions.settleFailed(1, retries: turn < 5 ? 0.5 : 0)
+      decisions.takesServer = yields && turn >= 10
       return resolves ? try decisions.resolve(1, givesValues: turn >= 5) + count : count
     }
   }

@@ -1,0 +1,99 @@
+import CipherSQL
+import Platform
+import SQLCipherStorage
+import SimulatedDisk
+import SyncModel
+import TestSupport
+import VaultStore
+
+extension SimulatedWorld {
+  /// Ends faults and work, lets the devices sync, and checks them.
+  func settle() throws {
+    network.trouble = 0
+    network.offline = []
+    network.delay = 2_000
+    let (server, devices, network) = (server, devices, network)
+    let resolves = random.chance(0.5)
+    try stopService()
+    try repair()
+    try bringFileBack()
+    for machine in devices.map(\.machine) + [server.machine] { machine.stoppedAt = nil }
+    isSettling = true
+    try renewTokens()
+    try upgradeRest()
+    for device in devices {
+      // Only the opening of a vault removes everything that faults have left in its folder.
+      if album != nil || random.chance(0.25) {
+        try stop(device, byPowerCut: false)
+        try open(device, lives: false)
+      } else {
+        try perform { await device.rest() }
+      }
+      try device.read { try StoreCheck(device: device, connection: $0).check(isQuiet: false) }
+      if album != nil { try device.read { try PhotoCheck.checkFolder(device, $0) } }
+      try SecrecyCheck.checkFiles(of: device.machine)
+    }
+    trace.note("world", "is quiet")
+    trace.tally("schema: \(workload.name)")
+    if let api { return try settle(with: api, resolves: resolves) }
+    let endCheck = endCheck
+    let seed = random.next()
+    let shared = OneThread(
+      value: (
+        Quiet(devices: devices, resolves: resolves, depth: workload.depth, mayDiffer: incidents.mayDiffer),
+        album.map { _ in PhotoQuiet(devices: devices) }, endCheck
+      ))
+    let digests = try scheduler.finish(within: 48 * 3_600_000_000) {
+      var random = Seeded(seed)
+      do {
+        try await shared.value.0.settle(&random)
+        try await shared.value.1?.settle()
+      } catch let violation as Violation {
+        throw try network.violation ?? shared.value.2.explained(violation)
+      }
+      return try await devices[0].digests()
+    }
+    guard let digests else { throw Violation(5, "the devices do not become quiet in two days") }
+    try probeReusedKey()
+    try perform { try await server.stop(byPowerCut: false) }
+    try markRetention()
+    for device in devices { try tallyConflicts(of: device) }
+    try self.endCheck.check(digests, incidents.kept) { try self.checkPhotos($0) }
+    try checkSweep()
+    try TransactionMeter.check()
+  }
+
+  /// Sends other content under the key of an operation that the server has stored.
+  private func probeReusedKey() throws {
+    let database = try server.store.open()
+    defer { database.close() }
+    let keys = try database.read { try $0.fetch("SELECT idempotencyKey FROM ServerAnswer ORDER BY 1", as: String.self) }
+    // The service has a token of its own.
+    let operations = keys.compactMap { network.operations[$0] }.filter { !$0.operationId.hasPrefix("service") }
+    guard !operations.isEmpty else { return }
+    let probe = OneThread(value: ReusedKeyProbe(device: devices[0], operation: random.pick(operations)))
+    try perform { try await probe.value.check() }
+  }
+
+  func tallyConflicts(of device: SimulatedDevice) throws {
+    let kinds = try device.read { connection in
+      try connection.fetchRows(
+        "SELECT conflictType, coalesce(resolution, 'open'), count(*) FROM OfflineConflictResolution GROUP BY 1, 2",
+        as: String.self, String.self, Int.self)
+    }
+    for (kind, resolution, count) in kinds { trace.tally("conflict: \(kind) \(resolution)", count) }
+  }
+
+  /// The check with all operations that devices have sent so far.
+  private var endCheck: EndCheck {
+    var circumstances = incidents.circumstances
+    circumstances.operations = network.operations
+    return EndCheck(
+      devices: devices, workload: server.workload, store: server.store, circumstances: circumstances, service: service)
+  }
+
+  func stopService() throws {
+    guard let service else { return }
+    try perform { await service.stop() }
+  }
+}
