@@ -58,7 +58,7 @@ struct SchemaUpgrade {
         others.append((name, values))
       }
     }
-    kinds[index] = kind.with(others: others, references: references)
+    kinds[index] = kind.with(marker: kind.marker, others: others, references: references)
   }
 
   /// Renames a column that users change, if none of its constraints makes it special for them.
@@ -68,26 +68,28 @@ struct SchemaUpgrade {
       kind.required.map(\.column) + kind.renewed.map(\.column) + kind.swapped.joined()
         + kind.references.flatMap(\.columns))
     let places = kind.others.indices.filter { !special.contains(kind.others[$0].column) }
-    guard !places.isEmpty else { return }
-    let place = random.pick(places)
-    let (old, new) = (kind.others[place].column, "renamed \(version)")
+    let place = random.chance(0.4) || places.isEmpty ? nil : random.pick(places)
+    let (old, new) = (place.map { kind.others[$0].column } ?? kind.marker, "renamed \(version)")
     // A column of this upgrade does not get another name at once.
-    guard !old.hasPrefix("added") else { return }
+    guard !old.hasPrefix("added"), !special.contains(old) else { return }
     var others = kind.others
-    others[place].column = new
+    if let place { others[place].column = new }
     let entity = kind.entity.replacing("'", with: "''")
     sql.append("ALTER TABLE \(SQL.quoted(kind.table)) RENAME COLUMN \(SQL.quoted(old)) TO \(SQL.quoted(new))")
     sql.append(
       "UPDATE SyncedColumn SET columnName = '\(new)' WHERE entityType = '\(entity)' "
         + "AND columnName = '\(old.replacing("'", with: "''"))'")
-    kinds[index] = kind.with(others: others, references: kind.references)
+    kinds[index] = kind.with(
+      marker: place == nil ? new : kind.marker, others: others, references: kind.references)
     renames = true
   }
 }
 
 extension Kind {
   /// Returns this kind with other columns.
-  fileprivate func with(others: [(column: String, values: [SQLArgument])], references: [Reference]) -> Kind {
+  fileprivate func with(
+    marker: String, others: [(column: String, values: [SQLArgument])], references: [Reference]
+  ) -> Kind {
     Kind(
       entity: entity, table: table, key: key, marker: marker, others: others, references: references, weight: weight,
       required: required, swapped: swapped, renewed: renewed)

@@ -23,6 +23,15 @@ extension SimulatedWorld {
     changes.upgrade = PlannedUpgrade(workload: later, renames: renames, times: times)
   }
 
+  /// Gives the server an earlier version of the schema, which it upgrades again later.
+  func revertUpgrade(to workload: Workload) throws {
+    let (current, earlier) = (try server.workload.schema().schema, try workload.schema().schema)
+    guard earlier.migrations.count < current.migrations.count else { return }
+    server.workload = workload
+    changes.upgrade?.times[server.machine.name] = scheduler.now + Int64(changes.random.number(0..<120_000_000))
+    trace.note("change", "the server has the schema before the upgrade")
+  }
+
   /// Upgrades the machines whose time has come.
   func upgradeDue() throws {
     let time = scheduler.now

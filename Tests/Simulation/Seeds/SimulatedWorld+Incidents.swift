@@ -16,7 +16,7 @@ extension SimulatedWorld {
     var mayDiffer = false
     /// The backups of vaults by device, with the length of the journal.
     var vaultBackups: [String: (path: String, entries: Int)] = [:]
-    var serverBackup: String?
+    var serverBackup: (path: String, workload: Workload)?
     var serverBackups = 0
     /// Decides about rotations and their faults.
     var keyChanges = Seeded(0)
@@ -84,7 +84,7 @@ extension SimulatedWorld {
     incidents.serverBackups += 1
     let path = "\(server.machine.root)/backup-\(incidents.serverBackups)"
     _ = try server.folder().backUp(to: path)
-    incidents.serverBackup = path
+    incidents.serverBackup = (path, server.workload)
     trace.note("incident", "the server is backed up")
   }
 
@@ -142,8 +142,11 @@ extension SimulatedWorld {
 
   private func restoreServer() throws {
     guard let backup = incidents.serverBackup else { return }
-    let (server, schema) = (server, try server.workload.schema().schema)
+    let server = server
     try perform { try await server.stop(byPowerCut: false) }
+    // The operator may go back to the program of the backup.
+    if changes.upgrade != nil, changes.random.chance(0.6) { try revertUpgrade(to: backup.workload) }
+    let schema = try server.workload.schema().schema
     let (old, tombstones) = try server.history()
     incidents.kept.append(try KeptValues(devices, old))
     incidents.circumstances.lostHistories.append(old)
@@ -152,7 +155,7 @@ extension SimulatedWorld {
     try Files.removeTree(server.path)
     try perform {
       _ = try await ServerFolder.restore(
-        backup, to: server.path, shipped: [schema], environment: server.machine.environment)
+        backup.path, to: server.path, shipped: [schema], environment: server.machine.environment)
     }
     let known = Set(try server.history().versions.map { "\($0.uuid) \($0.version)" })
     incidents.circumstances.resent.formUnion(old.filter { !known.contains("\($0.uuid) \($0.version)") }.map(\.uuid))
