@@ -41,11 +41,9 @@ struct RestLookUp: Sendable {
     }
     var isComplete = list.isSteady
     for item in list.items {
-      guard let id = routes.id.value(in: item).flatMap({ RestRecords.id($0, of: body.table) }) else {
-        isComplete = false
-        continue
-      }
-      guard known[id] == nil else { continue }
+      let value = routes.id.value(in: item)
+      if value.flatMap(ServerId.init) == nil { isComplete = false }
+      guard let id = value.flatMap({ RestRecords.id($0, of: body.table) }), known[id] == nil else { continue }
       let isSame = wanted.allSatisfy { place, column, value in
         RestValue.isSame(place.value(in: item) ?? .null, value, column)
       }

@@ -96,6 +96,7 @@ struct RestLists: Sendable {
       }
       fetch.changes += result.changes
       for record in result.absent {
+        if try await hasRestoredParent(record, of: kind) { continue }
         fetch.gone.append(
           try await RestDeletionCheck(client: client, records: records).family(of: kind, record.uuid))
       }
@@ -117,6 +118,19 @@ struct RestLists: Sendable {
       }
     }
     return fetch
+  }
+
+  /// Returns whether a record belongs to one that the API has deleted and the user has restored. Both are created again.
+  private func hasRestoredParent(_ record: StoredRecord, of type: String) async throws(RemoteFailure) -> Bool {
+    // References that may not be empty form no cycle.
+    for column in records.table(type)?.columns ?? [] where column.column.isNotNull {
+      guard let reference = column.reference, case .text(let uuid)? = record.state.fields[column.name],
+        let parent = try await records.record(reference.entityType, uuid), !parent.state.isDeleted
+      else { continue }
+      if let id = parent.serverId, try await records.known(reference.entityType)[id] == nil { return true }
+      if try await hasRestoredParent(parent, of: reference.entityType) { return true }
+    }
+    return false
   }
 
   /// Whether a failure concerns only one list: the API responds to other requests.
