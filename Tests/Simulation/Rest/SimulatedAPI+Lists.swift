@@ -58,7 +58,7 @@ extension SimulatedAPI {
     case .address, .cursor:
       isLast = end >= resources.count || mischief == .earlyEnd
       document[APIStyle.next] = isLast ? .null : next(paging, String(end), request)
-      if mischief == .stuckNext { readings[name]?.stuck = position ?? "0" }
+      if mischief == .stuckNext || stuckList == entity.name { readings[name]?.stuck = position ?? "0" }
       let isStuck = readings[name]?.stuck == position ?? "0"
       if let bad = isStuck ? next(paging, position ?? "0", request) : badNext(mischief, request) {
         document[APIStyle.next] = bad

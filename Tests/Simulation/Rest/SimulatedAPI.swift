@@ -30,6 +30,8 @@ final class SimulatedAPI: SimulatedPeer, @unchecked Sendable {
   private var recent: [String: [Int64]] = [:]
   private let limitsRate: Bool
   private var users: Task<Void, Never>?
+  /// The entity whose list does not advance for a while.
+  private(set) var stuckList: String?
 
   init(_ machine: Machine, _ trace: Trace, _ random: Seeded) {
     (self.machine, self.trace, self.random) = (machine, trace, random)
@@ -46,12 +48,14 @@ final class SimulatedAPI: SimulatedPeer, @unchecked Sendable {
     users?.cancel()
     await users?.value
     users = nil
+    stuckList = nil
   }
 
   private func live() async {
     while !Task.isCancelled {
       do { try await machine.scheduler.sleep(Int64(random.number(1_000_000..<40_000_000))) } catch { return }
       actAsOther()
+      stuckList = random.chance(0.15) ? random.pick(style.entities).name : nil
     }
   }
 
