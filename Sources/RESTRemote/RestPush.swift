@@ -74,17 +74,17 @@ struct RestPush: Sendable {
         return try await takenWithoutId(body, routes)
       }
       return Sent(outcome: .accepted(version: version, serverId: id))
-    case .gone: return try await parentGone(body, call)
-    case .invalid(let status, let detail):
-      // The refusal of a repetition does not tell whether the API has stored an earlier attempt. A look-up does.
-      if operation.isRepeated, case .header? = routes.repeats {
-        return Sent(
-          outcome: .rejected(
-            ServerProblem(type: ServerProblem.perhapsTaken, title: "", status: status, detail: detail)))
-      }
-      return refused(detail, status: status)
+    case .gone: return try await parentGone(body, call, routes)
+    case .invalid(let status, let detail): return refusedCreate(detail, status, routes)
     default: throw RestClient.failure(response) ?? .offline
     }
+  }
+
+  /// The refusal of a repetition does not tell whether the API has stored an earlier attempt. A look-up does.
+  private func refusedCreate(_ detail: String, _ status: Int, _ routes: EntityRoutes) -> Sent {
+    guard operation.isRepeated, case .header? = routes.repeats else { return refused(detail, status: status) }
+    return Sent(
+      outcome: .rejected(ServerProblem(type: ServerProblem.perhapsTaken, title: "", status: status, detail: detail)))
   }
 
   /// The API has stored the record and does not name its id.
@@ -168,9 +168,9 @@ struct RestPush: Sendable {
   // MARK: Gone
 
   /// The parent of a new record is missing: a conflict for the user.
-  private func parentGone(_ body: RestBody, _ call: RouteCall) async throws -> Sent {
+  private func parentGone(_ body: RestBody, _ call: RouteCall, _ routes: EntityRoutes) async throws -> Sent {
     guard let gone = try await RestDeletionCheck(client: client, records: records).parent(of: body, call.path) else {
-      return refused("the parent of the record is not on the server (status 404)", status: 404)
+      return refusedCreate("the parent of the record is not on the server (status 404)", 404, routes)
     }
     return Sent(outcome: .conflict(.deletedRemotely, fields: [gone.field], record: nil), gone: gone.records)
   }

@@ -131,8 +131,8 @@ final class StationDevice: Sendable {
     }}}
     """#
 
-  @Test("A create keeps its idempotency key when its repetition is refused")
-  func refusedRepetition() async throws {
+  @Test("A create keeps its idempotency key when its repetition is refused", arguments: ["409 Busy", "404 No"])
+  func refusedRepetition(refusal: String) async throws {
     let keys = Locked<[String?]>([])
     let api = try RawServer { request, connection in
       guard request.line.hasPrefix("POST") else { return connection.send(responseText("{}")) }
@@ -140,7 +140,7 @@ final class StationDevice: Sendable {
         keys.append(request.headers["idempotency-key"])
         return keys.count
       }
-      let status = count == 1 ? "500 No" : count == 2 ? "409 Busy" : "201 Created"
+      let status = count == 1 ? "500 No" : count == 2 ? refusal : "201 Created"
       return connection.send(responseText(count == 3 ? #"{"id": 7}"# : "{}", status: status))
     }
     defer { api.close() }
