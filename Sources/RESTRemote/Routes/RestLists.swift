@@ -120,12 +120,14 @@ struct RestLists: Sendable {
     return fetch
   }
 
-  /// Returns whether a record belongs to one that the API has deleted and the user has restored. Both are created again.
+  /// Returns whether a record belongs to one that the API has deleted and the user has restored. Both are created again. As long
+  /// as the user has not decided, the record is deleted with its parent.
   private func hasRestoredParent(_ record: StoredRecord, of type: String) async throws(RemoteFailure) -> Bool {
     // References that may not be empty form no cycle.
     for column in records.table(type)?.columns ?? [] where column.column.isNotNull {
       guard let reference = column.reference, case .text(let uuid)? = record.state.fields[column.name],
-        let parent = try await records.record(reference.entityType, uuid), !parent.state.isDeleted
+        let parent = try await records.record(reference.entityType, uuid), !parent.state.isDeleted,
+        parent.syncStatus != "conflict"
       else { continue }
       if let id = parent.serverId, try await records.known(reference.entityType)[id] == nil { return true }
       if try await hasRestoredParent(parent, of: reference.entityType) { return true }
