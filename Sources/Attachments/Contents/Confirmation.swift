@@ -10,6 +10,12 @@ extension SyncTransaction {
     return try last != nil && last != SyncSettings.value(.filesConfirmed, in: connection)
   }
 
+  /// Returns whether the server began an epoch and was not asked for its files since. A restored server may have lost
+  /// them.
+  func areFilesDoubtful() throws -> Bool {
+    try SyncSettings.value(.filesConfirmed, in: connection) == SyncSettings.filesAreDoubtful
+  }
+
   /// Returns the files that are local and that the server is thought to hold, for at most `limit` contents, ordered
   /// by uuid.
   /// - Parameter uuid: the uuid after which the contents begin.

@@ -8,7 +8,7 @@ extension SyncTransaction {
   /// - Returns: the number of evicted files.
   package func evict(downTo limit: Int64, keeping kept: String?) throws -> Int {
     // A REST remote does not return an evicted file.
-    guard try SyncSettings.value(.remoteRoutes, in: connection) == nil else { return 0 }
+    guard try SyncSettings.value(.remoteRoutes, in: connection) == nil, try !areFilesDoubtful() else { return 0 }
     var used = try AttachmentUsage.bytesUsed(in: connection)
     var count = 0
     for variant in AttachmentVariant.allCases {

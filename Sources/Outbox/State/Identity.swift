@@ -79,6 +79,7 @@ extension SyncTransaction {
     // server with another history refuses it.
     if try epoch() == nil { try SyncSettings.set(.epoch, info.epoch, in: connection) }
     result.isNewEpoch = try epoch() != info.epoch
+    if result.isNewEpoch { try SyncSettings.set(.filesConfirmed, SyncSettings.filesAreDoubtful, in: connection) }
     for (name, value) in [
       (SyncSettings.Name.serverUuid, info.serverUuid), (.account, info.account), (.user, info.user),
     ] where try SyncSettings.value(name, in: connection) != value {

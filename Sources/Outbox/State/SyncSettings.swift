@@ -31,7 +31,8 @@ package enum SyncSettings {
     case clockOffset
     /// The times of the last successful round and of the last comparison of all records.
     case lastSync, lastReconciliation
-    /// The comparison of all records after which the server was asked for its files as well.
+    /// The comparison of all records after which the server was asked for its files as well, or
+    /// ``SyncSettings/filesAreDoubtful``.
     case filesConfirmed
     /// The reason why sync is paused: the server refused the token, or lacks the schema.
     case pause
@@ -58,6 +59,9 @@ package enum SyncSettings {
     /// Whether the first pull has reached its end.
     case isFilled
   }
+
+  /// The value of ``Name/filesConfirmed`` between the first contact with a new epoch and the next question for files.
+  package static let filesAreDoubtful = "doubtful"
 
   package static func value(_ name: Name, in connection: Connection) throws -> String? {
     try connection.withStatement("SELECT value FROM Setting WHERE name = ?") { statement in

@@ -82,6 +82,8 @@ final class SimulatedNetwork: @unchecked Sendable {
   var isDown = false
   /// The number of requests of each device that reached the server.
   private(set) var delivered: [String: Int] = [:]
+  /// Whether the server answers only who it is, because the rest of it does not work yet.
+  var identifiesOnly = false
   /// The number of requests that were not delivered as they should be.
   private(set) var faults = 0
   /// Tokens that the server has to refuse.
@@ -138,6 +140,7 @@ final class SimulatedNetwork: @unchecked Sendable {
       trace.tally("push over the limit")
       return answer(exchange, 413, [:], [])
     }
+    if identifiesOnly, request.path != "/v1/account" { return answer(exchange, 503, [:], []) }
     switch fate {
     case .lost:
       later(latency()) { [weak exchange] in exchange?.finish(.failure(Self.reset)) }

@@ -167,6 +167,7 @@ extension SimulatedWorld {
     network.revoked = []
     try renewTokens()
     try sendOtherContents()
+    try announceEpoch()
   }
 
   private func startEpoch() throws {

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import HTTPServer
 import SimulatedDisk
+import SyncEngine
 import TestSupport
 import VaultStore
 
@@ -67,6 +68,7 @@ extension SimulatedWorld {
     album.lossAt = nil
     faults += 1
     try repair()
+    try bringFileBack()
     try backUpServer()
     (network.trouble, network.offline) = (0, [])
     scheduler.run(until: scheduler.now + Int64(album.others.number(120_000_000..<900_000_000)))
@@ -92,6 +94,16 @@ extension SimulatedWorld {
       let size = album.others.chance(0.5) ? Int(simulated_disk_size(place)) : album.others.number(1..<2_000)
       try send(album.others.bytes(size), as: content, by: album.others.pick(devices))
     }
+  }
+
+  /// Lets each device learn that the server was restored. No device can know before that the server may lack the only other
+  /// copy of a file, which the device evicts. Afterwards it has to know.
+  func announceEpoch() throws {
+    guard album != nil else { return }
+    let (trouble, offline) = (network.trouble, network.offline)
+    (network.trouble, network.offline, network.identifiesOnly) = (0, [], true)
+    for device in devices { try perform { _ = try await device.round(RoundRequest()) } }
+    (network.trouble, network.offline, network.identifiesOnly) = (trouble, offline, false)
   }
 
   private func send(_ bytes: [UInt8], as content: String, by device: SimulatedDevice) throws {

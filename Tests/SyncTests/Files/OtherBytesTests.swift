@@ -57,6 +57,24 @@ private struct MistakenFiles: FileRemote {
     #expect(try await device.values("SELECT full FROM AttachmentContent") == ["here"])
   }
 
+  @Test("No file is evicted between the news of another epoch and the comparison of the server's files")
+  func anotherEpoch() async throws {
+    let server = try LocalServer()
+    let device = try await Device("ada", at: server)
+    let path = device.folder.path + "/roof.bin"
+    try Data(repeating: 7, count: 5_000).write(to: URL(filePath: path))
+    let project = try await device.write { try $0.insert(Project(title: "House")).uuid }
+    try attach(path, to: project, of: device)
+    #expect(try await device.worker.sync().filesSent == 1)
+    try await device.write { try SyncSettings.set(.storageLimit, "1", in: $0) }
+    var account = try await device.worker.remote.account()
+    account.epoch = "another"
+    _ = try await device.vault.sync { [account] in try $0.identify(account) }
+    #expect(try makeRoom(on: device) == 0)
+    #expect(try await device.worker.sync().outcome == .done)
+    #expect(try makeRoom(on: device) == 1)
+  }
+
   // Synchronous, because `Vault.attach` is unavailable in asynchronous code.
   private func attach(_ path: String, to project: UUID, of device: Device) throws {
     _ = try device.vault.attach([path], to: try device.vault.entities.entity("Project"), project)
