@@ -167,7 +167,7 @@ extension SimulatedWorld {
     network.revoked = []
     try renewTokens()
     try sendOtherContents()
-    try announceEpoch()
+    try sendLostFiles()
   }
 
   private func startEpoch() throws {

@@ -96,14 +96,22 @@ extension SimulatedWorld {
     }
   }
 
-  /// Lets each device learn that the server was restored. No device can know before that the server may lack the only other
-  /// copy of a file, which the device evicts. Afterwards it has to know.
-  func announceEpoch() throws {
+  /// Lets each device learn that the server was restored, and evict all that it may. No device can know before that the server
+  /// lacks the only other copy of a file. Then the devices send the files, before an incident replaces a vault.
+  func sendLostFiles() throws {
     guard album != nil else { return }
     let (trouble, offline) = (network.trouble, network.offline)
-    (network.trouble, network.offline, network.identifiesOnly) = (0, [], true)
+    (network.trouble, network.offline) = (0, [])
+    network.identifiesOnly = true
+    for device in devices {
+      try perform { _ = try await device.round(RoundRequest()) }
+      try device.vault.setPreference(.storageLimit, "0KB")
+      try device.vault.evict()
+      try device.vault.setPreference(.storageLimit, "2GB")
+    }
+    network.identifiesOnly = false
     for device in devices { try perform { _ = try await device.round(RoundRequest()) } }
-    (network.trouble, network.offline, network.identifiesOnly) = (trouble, offline, false)
+    (network.trouble, network.offline) = (trouble, offline)
   }
 
   private func send(_ bytes: [UInt8], as content: String, by device: SimulatedDevice) throws {
