@@ -109,6 +109,8 @@ struct HistoryCheck {
         guard case .text(let parent) = member.value, known.contains(parent), !isHandled(parent),
           fields.contains(member.name)
         else { continue }
+        // A request from before a restore may reach the restored server, before the parent that it has lost is sent again.
+        if resent.contains(operation.entityUuid), resent.contains(parent) { continue }
         throw Violation(
           4,
           ["\(operation.entityType) \(operation.entityUuid) came before its \(member.name) \(parent)"]
