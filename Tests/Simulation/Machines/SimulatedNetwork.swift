@@ -182,8 +182,8 @@ final class SimulatedNetwork: @unchecked Sendable {
     let minute = scheduler.now / 60_000_000
     let count = perMinute[device].flatMap { $0.minute == minute ? $0.count : nil } ?? 0
     perMinute[device] = (minute, count + 1)
-    guard count > 8_000 else { return false }
-    violation = violation ?? Violation(5, "\(device) sends more than 8,000 requests in a minute")
+    guard count > 4_000 else { return false }
+    violation = violation ?? Violation(5, "\(device) sends more than 4,000 requests in a minute")
     offline.insert(device)
     return true
   }
