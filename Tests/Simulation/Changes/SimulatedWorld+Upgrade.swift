@@ -28,7 +28,8 @@ extension SimulatedWorld {
     let (current, earlier) = (try server.workload.schema().schema, try workload.schema().schema)
     guard earlier.migrations.count < current.migrations.count else { return }
     server.workload = workload
-    changes.upgrade?.times[server.machine.name] = scheduler.now + Int64(changes.random.number(0..<120_000_000))
+    let time = scheduler.now + Int64(changes.random.number(0..<120_000_000))
+    changes.upgrade?.times[server.machine.name] = time
     trace.note("change", "the server has the schema before the upgrade")
   }
 

@@ -66,7 +66,22 @@ struct AgreementCheck {
         SELECT entityType || ' ' || entityUuid || ' waits for ' || coalesce(waitsFor, '') || ': ' || detail FROM SyncInbox
         ORDER BY entityUuid LIMIT 60
         """, as: String.self)
-    }.map { "\(device.name): \($0)" }
+    }.map { "\(device.name): \($0)" } + (try linesOfHolders(device))
+  }
+
+  /// The states of the records whose UNIQUE values are in the way of versions.
+  private func linesOfHolders(_ device: any WatchedDevice) throws -> [String] {
+    let refused = try device.read { connection in
+      try connection.fetchRows(
+        "SELECT entityType, entityUuid, record FROM SyncInbox WHERE reason = 'refused' ORDER BY entityUuid LIMIT 4",
+        as: String.self, String.self, String.self)
+    }
+    return try refused.flatMap { type, uuid, json in
+      guard let table = device.vault.syncCatalog.tables[type] else { return [String]() }
+      let fields = try RemoteRecord(json: Array(json.utf8)).state.fields
+      let holders = try device.read { try table.holders(of: fields, besides: uuid, in: $0).map(\.uuid) }
+      return try holders.flatMap { ["in the way of \(uuid): \(type) \($0)"] + (try state.lines(type, $0)) }
+    }
   }
 
   /// Equal records have the versions of the server.

@@ -220,7 +220,7 @@ final class SimulatedNetwork: @unchecked Sendable {
     let generation = peer.generation
     let task = deliver(request, isAwaited: false, from: device) { [self] response in
       guard request.path == "/v1/push", let response, generation == peer.generation, !peer.machine.hasFailed,
-        response.status == 500
+        [500, 503].contains(response.status)
       else { return }
       violation = violation ?? Violation(5, "a push of \(device) ended with its connection: \(response.status)")
     }
