@@ -8,6 +8,8 @@ struct PlannedUpgrade {
   let renames: Bool
   /// The machines that have the old version, with the times of their upgrades.
   var times: [String: Int64]
+  /// When the server is restored from the backup before its upgrade; `nil` if it is not.
+  var rollback: Int64?
 }
 
 extension SimulatedWorld {
@@ -37,6 +39,9 @@ extension SimulatedWorld {
   func upgradeDue() throws {
     let time = scheduler.now
     try upgrade { $0.value <= time }
+    guard let rollback = changes.upgrade?.rollback, rollback <= time else { return }
+    changes.upgrade?.rollback = nil
+    try restoreServerAlone()
   }
 
   /// Upgrades the server and the devices that still have the old version. A device may keep it if no column was renamed.
@@ -74,6 +79,12 @@ extension SimulatedWorld {
 
   private func upgradeServer(_ workload: Workload) throws {
     let server = server
+    try repair()
+    if !isSettling, changes.random.chance(0.4) {
+      try backUpServer()
+      let time = scheduler.now + Int64(changes.random.number(5_000_000..<60_000_000))
+      changes.upgrade?.rollback = time
+    }
     try perform { try await server.stop(byPowerCut: false) }
     server.machine.heal()
     server.workload = workload
@@ -92,9 +103,12 @@ extension SimulatedWorld {
   /// Lets the disk of a machine fail during its upgrade, or shortly afterwards, in some worlds.
   private func failDuringUpgrade(_ machine: Machine) {
     guard !isSettling, changes.random.chance(0.5) else { return }
-    let operations = changes.random.pick([20, 100, 500])
+    // Only some operations change the disk.
+    let (kinds, operations) =
+      changes.random.chance(0.6)
+      ? ([simulated_write, simulated_sync, simulated_name], 60) : (Machine.everyOperation, 500)
     machine.fail(
-      Machine.everyOperation, after: changes.random.number(0..<operations),
+      kinds, after: changes.random.number(0..<operations),
       changes.random.pick([simulated_power_cut, simulated_io_error, simulated_full]))
   }
 }
