@@ -39,7 +39,7 @@ public enum RoundOutcome: String, Equatable, Sendable {
   /// The connection failed or the server could not respond. No attempt is counted.
   case offline
   /// The server wants other credentials: the outbox pauses until the user gives them. Or the server lacks the schema, or a
-  /// comparison would delete many records: the outbox pauses, and a worker looks every ``Schedule/interval`` whether the server
+  /// comparison would delete many records: the outbox pauses, and a worker looks every 15 minutes whether the server
   /// has changed.
   case paused
   /// The server or this program is at fault.
