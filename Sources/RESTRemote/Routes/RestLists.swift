@@ -95,8 +95,9 @@ struct RestLists: Sendable {
         result.absent = try await stillAbsent(result.absent, pages)
       }
       fetch.changes += result.changes
+      var known: [String: Set<ServerId>] = [:]
       for record in result.absent {
-        if try await hasRestoredParent(record, of: kind) { continue }
+        if try await hasRestoredParent(record, of: kind, &known) { continue }
         fetch.gone.append(
           try await RestDeletionCheck(client: client, records: records).family(of: kind, record.uuid))
       }
@@ -122,15 +123,21 @@ struct RestLists: Sendable {
 
   /// Returns whether a record belongs to one that the API has deleted and the user has restored. Both are created again. As long
   /// as the user has not decided, the record is deleted with its parent.
-  private func hasRestoredParent(_ record: StoredRecord, of type: String) async throws(RemoteFailure) -> Bool {
+  /// - Parameter known: the ids of the records of each entity that the API has, read once for all records of a list.
+  private func hasRestoredParent(
+    _ record: StoredRecord, of type: String, _ known: inout [String: Set<ServerId>]
+  ) async throws(RemoteFailure) -> Bool {
     // References that may not be empty form no cycle.
     for column in records.table(type)?.columns ?? [] where column.column.isNotNull {
       guard let reference = column.reference, case .text(let uuid)? = record.state.fields[column.name],
         let parent = try await records.record(reference.entityType, uuid), !parent.state.isDeleted,
         parent.syncStatus != "conflict"
       else { continue }
-      if let id = parent.serverId, try await records.known(reference.entityType)[id] == nil { return true }
-      if try await hasRestoredParent(parent, of: reference.entityType) { return true }
+      if known[reference.entityType] == nil {
+        known[reference.entityType] = Set(try await records.known(reference.entityType).keys)
+      }
+      if let id = parent.serverId, known[reference.entityType]?.contains(id) == false { return true }
+      if try await hasRestoredParent(parent, of: reference.entityType, &known) { return true }
     }
     return false
   }
