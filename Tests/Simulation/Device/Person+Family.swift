@@ -9,7 +9,7 @@ struct Family {
   let parent: Kind
   /// The UUID of the record.
   let uuid: String
-  /// The values of the record that no other one may have, by their columns.
+  /// The values of the record that no other record may have, by their columns.
   let uniqueValues: [Person.Assignment]
 }
 
@@ -17,9 +17,9 @@ extension Person {
   /// The most dependents that one transaction adds.
   private static let dependentsAtOnce = 200
 
-  /// Creates a record with dependents of any kind. Returns `nil` if no kind references another one, or if the tables refuse
+  /// Creates a record with dependents of any kind. Returns `nil` if no kind references another kind, or if the tables refuse
   /// the dependents of each kind.
-  /// - Parameter isUnique: whether records with values that no other one may have are preferred, and otherwise those that
+  /// - Parameter isUnique: whether records with values that no other record may have are preferred, and otherwise those that
   ///   dependents need.
   mutating func raiseFamily(of count: Int, isUnique: Bool) throws -> Family? {
     let choices = workload.kinds.filter { $0.weight > 0 }.flatMap { kind in
