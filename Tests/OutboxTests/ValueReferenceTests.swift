@@ -46,6 +46,10 @@ import VaultStore
             site TEXT, number INTEGER,
             FOREIGN KEY (site, number) REFERENCES OfflineUnit (site, number) DEFERRABLE INITIALLY DEFERRED
             """, priority: 0)
+          + table(
+            "Tag",
+            "site TEXT, number INTEGER, FOREIGN KEY (site, number) REFERENCES OfflineUnit (site, number) ON DELETE CASCADE",
+            priority: 0)
           + table("Part", "unitCode TEXT REFERENCES OfflineUnit (code) ON UPDATE CASCADE", priority: 0)
           + table("Crate", "label TEXT UNIQUE, lidId INTEGER REFERENCES OfflineLid (id)")
           + table("Lid", "label TEXT NOT NULL REFERENCES OfflineCrate (label) ON UPDATE CASCADE"))
@@ -331,6 +335,35 @@ import VaultStore
     #expect(try values("SELECT uuid || isDeleted || isDirty || syncStatus FROM OfflineUnit") == ["theirs00synced"])
     #expect(try values("SELECT entityUuid || resolution FROM OfflineConflictResolution") == ["mineremote_wins"])
     #expect(try sent().isEmpty)
+  }
+
+  // Found by the simulation, seed 5082: the dependent was deleted on this device only, and kept its UNIQUE values.
+  @Test("The server's side waits for the server's record if its dependents are here")
+  func givenRowBeforeArrival() throws {
+    try database.write { try $0.execute("INSERT INTO OfflineUnit (uuid, site, number) VALUES ('mine', 'a', 1)") }
+    try apply([Self.version(1, of: "Tag", "t1", Self.one)])
+    try sync { transaction in
+      var counts = PushCounts()
+      for operation in try transaction.nextBatch(limit: 5).operations {
+        try transaction.acknowledge(
+          .conflict(
+            .notUnique, fields: ["site", "number"], record: nil,
+            other: RecordReference(entityType: "Unit", entityUuid: "theirs")), of: operation, jitter: 0, counts: &counts
+        )
+      }
+    }
+    let conflict = try #require(try values("SELECT conflictId FROM OfflineConflictResolution").first)
+    let decision = ConflictDecision(side: .remote, user: "ada")
+    let error = #expect(throws: VaultError.self) { try sync { try $0.resolver.resolve(conflict, decision) } }
+    #expect(error?.code == .refused)
+    #expect(
+      error?.message == "Tag t1 of the server refers to the same values, and the server's Unit has not arrived")
+    #expect(try values("SELECT uuid || isDeleted FROM OfflineUnit") == ["mine0"])
+    try apply([Self.version(1, of: "Unit", "theirs", Self.one)])
+    try sync { try $0.resolver.resolve(conflict, decision) }
+    #expect(try isConsistent())
+    #expect(try values("SELECT uuid || isDeleted || syncStatus FROM OfflineUnit") == ["theirs0synced"])
+    #expect(try values("SELECT uuid || isDeleted FROM OfflineTag") == ["t10"])
   }
 
   // Found by the simulation, seed 433: the round ended with "NOT NULL constraint failed".

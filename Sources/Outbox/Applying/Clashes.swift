@@ -219,6 +219,8 @@ extension RemoteChanges {
 
   /// Removes a record that the server refused, and gives its row to the record that has its UNIQUE values at the server.
   /// - Returns: `false` if the inbox has no such version, or if the row has to stay.
+  /// - Throws: ``VaultError`` with `refused` if records of the server reference the values and the other record has not
+  ///   arrived. They would be deleted with this one.
   func giveRow(of record: StoredRecord, in conflict: OpenConflict, _ table: RecordTable) throws -> Bool {
     let entity = table.entity
     let json = try connection.fetchOne(
@@ -226,7 +228,11 @@ extension RemoteChanges {
       SELECT record FROM SyncInbox WHERE entityType = \(entity.type) AND reason = 'refused' AND entityUuid = (
         SELECT otherUuid FROM OfflineConflictResolution WHERE conflictId = \(conflict.id))
       """, as: String.self)
-    guard let json, record.state.syncVersion == 0 else { return false }
+    guard record.state.syncVersion == 0 else { return false }
+    guard let json else {
+      try refuseWithDependentsOfServer(record, table)
+      return false
+    }
     let remote = try RemoteRecord(json: Array(json.utf8))
     do {
       try connection.checkedSavepoint {
@@ -244,5 +250,23 @@ extension RemoteChanges {
       return false
     }
     return true
+  }
+
+  /// - Throws: ``VaultError`` with `refused` if a record that the server has references the UNIQUE values of a record.
+  private func refuseWithDependentsOfServer(_ record: StoredRecord, _ table: RecordTable) throws {
+    let entity = table.entity
+    for dependency in catalog.entities.dependencies(on: entity) where catalog.tables[dependency.child.type] != nil {
+      guard dependency.key.columns.contains(where: { $0.to != entity.key }) else { continue }
+      let referring = try connection.fetchOne(
+        """
+        SELECT child.uuid FROM \(identifier: dependency.child.table.name) AS child
+        WHERE child.syncVersion > 0 AND child.isDeleted = 0 AND \(dependency.refers("child", to: record.key)) LIMIT 1
+        """, as: String.self)
+      guard let referring else { continue }
+      throw VaultError(
+        .refused,
+        "\(dependency.child.type) \(referring) of the server refers to the same values, and the server's \(entity.type) has "
+          + "not arrived", remedy: .syncFirst)
+    }
   }
 }
