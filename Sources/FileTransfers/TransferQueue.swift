@@ -45,13 +45,15 @@ package struct TransferQueue {
     try await confirm()
     // Files that become due during the run belong to the next one. If all files have to wait, this run ends.
     begun = vault.environment.now
+    // Most runs find no file. Those need one transaction.
+    guard let first = try await next(true) else { return }
     let lane = self
     report = try await withThrowingTaskGroup(of: FileReport.self) { group in
       for number in 0..<Self.atOnce {
         group.addTask {
           var part = lane
           // The kinds take turns, so that thumbnails do not wait behind the photos of a whole day.
-          try await part.moveOneByOne(isUploadNext: number != 1, isEnough)
+          try await part.moveOneByOne(number == 0 ? first : part.next(number != 1), isEnough)
           return part.report
         }
       }
@@ -60,11 +62,10 @@ package struct TransferQueue {
   }
 
   private mutating func moveOneByOne(
-    isUploadNext: Bool, _ isEnough: @Sendable () async throws -> Bool
+    _ first: FileTransfer?, _ isEnough: @Sendable () async throws -> Bool
   ) async throws {
-    var isUploadNext = isUploadNext
-    while let transfer = try await next(isUploadNext) {
-      isUploadNext = transfer.direction == .download
+    var following = first
+    while let transfer = following {
       await letDataGoFirst()
       let verdict: Verdict
       do {
@@ -80,6 +81,7 @@ package struct TransferQueue {
         return
       }
       if try await isEnough() { return }
+      following = try await next(transfer.direction == .download)
     }
   }
 

@@ -38,13 +38,10 @@ package struct Route<User: Caller>: Sendable {
   var takesBody: Bool { dialect.takesJSON && method == "POST" }
 
   /// Returns the values of the variables if a path matches the route; otherwise `nil`.
-  package func variables(in path: String) -> [String: String]? {
-    // By scalars: a slash and a combining character behind it are one Character.
-    let words = path.unicodeScalars.split(separator: "/", omittingEmptySubsequences: false).map(Substring.init)
-      .dropFirst()
-    guard path.unicodeScalars.first == "/", words.count == parts.count else { return nil }
+  func variables(in path: PathParts) -> [String: String]? {
+    guard path.words.count == parts.count else { return nil }
     var values: [String: String] = [:]
-    for (part, word) in zip(parts, words) {
+    for (part, word) in zip(parts, path.words) {
       switch part {
       case .word(let expected): if word != expected { return nil }
       case .variable(let name):
@@ -53,6 +50,20 @@ package struct Route<User: Caller>: Sendable {
       }
     }
     return values
+  }
+}
+
+/// The words of a path between its slashes. A path without a slash at its begin has none.
+struct PathParts {
+  let words: [Substring]
+
+  init(_ path: String) {
+    guard path.unicodeScalars.first == "/" else {
+      words = []
+      return
+    }
+    // By scalars: a slash and a combining character behind it are one Character.
+    words = path.unicodeScalars.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(Substring.init)
   }
 }
 

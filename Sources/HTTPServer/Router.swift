@@ -119,8 +119,9 @@ package struct Router<User: Caller>: Sendable {
 
   private func find(_ request: Request) throws(HTTPProblem) -> (Route<User>, [String: String]) {
     var methods: [String] = []
+    let path = PathParts(request.path)
     for route in routes {
-      guard let variables = route.variables(in: request.path) else { continue }
+      guard let variables = route.variables(in: path) else { continue }
       if route.method == route.dialect.method(request) { return (route, variables) }
       methods.append(route.method)
     }
@@ -156,7 +157,8 @@ package struct Router<User: Caller>: Sendable {
   /// Returns the response without a matching route. A known path keeps the headers of its dialect.
   private func failure(_ error: HTTPProblem, at path: String) -> Response {
     var response = error.response
-    let route = routes.first { !$0.dialect.headers.isEmpty && $0.variables(in: path) != nil }
+    let parts = PathParts(path)
+    let route = routes.first { !$0.dialect.headers.isEmpty && $0.variables(in: parts) != nil }
     response.headers += route?.dialect.headers ?? []
     return response
   }
