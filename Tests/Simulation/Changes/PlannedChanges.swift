@@ -19,6 +19,10 @@ enum Change: String, CaseIterable, Sendable {
   case keys
   /// A record gets hundreds of dependents.
   case family
+  /// A vault is in device-only mode for a while.
+  case deviceOnly
+  /// A user logs out and logs in again later.
+  case logout
 
   /// How many worlds have the change.
   var probability: Double {
@@ -31,6 +35,7 @@ enum Change: String, CaseIterable, Sendable {
     case .upgrade: 0.15
     case .keys: 0.15
     case .family: 0.015
+    case .deviceOnly, .logout: 0.08
     }
   }
 }
@@ -42,6 +47,8 @@ struct PlannedChanges {
   private var next: [(change: Change, share: Double)]
   /// The times at which users get new tokens.
   var renewals: [(user: String, time: Int64)] = []
+  /// The times at which device-only modes end and users log in.
+  var resumptions: [(device: String, time: Int64)] = []
   /// Whether the server may have forgotten a token that a device uses.
   var mayLackTokens = false
   /// The upgrade of the schema that has begun.
@@ -72,6 +79,7 @@ extension SimulatedWorld {
   /// Performs the changes that are due.
   func change() throws {
     try renewDueTokens()
+    try resumeDue()
     try upgradeDue()
     while let change = changes.due(at: shareOfWork) {
       faults += 1
@@ -85,6 +93,8 @@ extension SimulatedWorld {
       case .upgrade: try planUpgrade()
       case .keys: try changeKeys()
       case .family: try raiseFamily()
+      case .deviceOnly: try chooseDeviceOnly()
+      case .logout: try logOut()
       }
     }
   }

@@ -22,8 +22,8 @@ extension SimulatedWorld {
     // A timer starts a round at the latest, and its requests may take a while.
     scheduler.run(until: scheduler.now + (Schedule.interval + Schedule.longestBackoff) * 1000 + 60_000_000)
     for device in devices where network.delivered[device.name] == before[device.name] {
-      // A worker without a valid token waits for a new one.
-      guard !changes.mayLackTokens else { continue }
+      // A worker without a valid token waits for a new one, and nothing is sent in device-only mode.
+      guard !changes.mayLackTokens, !device.isLoggedOut, network.silentSince[device.name] == nil else { continue }
       let rounds = try device.read { connection in
         try connection.fetch(
           """

@@ -84,9 +84,8 @@ enum DeviceProcess {
     defer { journal.close() }
     var random = seeded
     var person = Person(
-      vault: vault, workload: workload, journal: journal, name: name, clockError: clockError,
-      random: Seeded(random.next()),
-      transaction: first)
+      vault: vault, workload: workload, journal: journal, name: name, clockError: clockError, forms: random.next(),
+      random: Seeded(random.next()), transaction: first)
     var decisions = Decisions(
       vault: vault, journal: journal, name: name, random: Seeded(random.next()), transaction: first)
     var photographer = Photographer(

@@ -14,16 +14,18 @@ extension Person {
   ) throws -> Step? {
     let uuid = Self.uuid(&dice)
     let marker = marker(&dice)
+    // A program has few forms to create a record, so that its statements repeat and SQLite need not compile each.
+    var form = Seeded(forms, kind.entity, dice.number(0..<3))
     var values: [Assignment] = [("uuid", .text(uuid)), (kind.marker, .text(marker))]
     if let other { values.append((kind.key, .integer(other))) }
     for required in kind.required { values.append((required.column, Self.value(required.value, &dice))) }
-    for (name, others) in kind.others where dice.chance(0.3) && !values.contains(where: { $0.column == name }) {
+    for (name, others) in kind.others where form.chance(0.3) && !values.contains(where: { $0.column == name }) {
       values.append((name, dice.pick(others)))
     }
     for reference in kind.references {
-      guard !reference.isOptional || dice.chance(0.6) else {
+      guard !reference.isOptional || form.chance(0.6) else {
         // Without the columns, the record gets their defaults.
-        if dice.chance(0.5) { values += reference.columns.map { ($0, .null) } }
+        if form.chance(0.5) { values += reference.columns.map { ($0, .null) } }
         continue
       }
       guard let parent = try anyTarget(reference, connection, &dice) else {

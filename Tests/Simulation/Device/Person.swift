@@ -13,6 +13,8 @@ struct Person {
   let name: String
   /// How wrong the device's clock is, in seconds; nil leaves the times to the database.
   let clockError: Int?
+  /// The seed of the forms in which the program creates records.
+  let forms: UInt64
   var random: Seeded
   var transaction: Int
   /// Called before each statement, for the log of a replay.

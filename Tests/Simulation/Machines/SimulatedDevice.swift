@@ -17,7 +17,9 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   /// The schema of the app, which another version replaces while the app does not run.
   var workload: Workload
   let journal = MemoryJournal()
+  /// The token of the user, also while the vault has none.
   private(set) var token: String
+  private(set) var isLoggedOut = false
   /// The user of the token at the server.
   var user: String
   private let network: SimulatedNetwork
@@ -31,6 +33,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   private var settled: Set<Int> = []
   private var random: Seeded
   private var reports: Seeded
+  private let forms: UInt64
   /// How wrong the times are that its person enters, in seconds; `nil` leaves the times to the database.
   var enteredTimeError: Int?
   /// Whether the program has met a fault of its disk since its start.
@@ -53,6 +56,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     (self.mostWrites, self.album, self.routes) = (mostWrites, album, routes)
     user = machine.name
     (self.network, self.trace, self.random, self.reports) = (network, trace, random, reports)
+    forms = reports.first
   }
 
   var path: String { machine.root + "/job.vault" }
@@ -81,13 +85,17 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
       try vault.setRemote(
         url: Self.url, token: token, routes: try routes.map { try RouteFile.routes(json: $0, for: vault) })
       try album?.choosePreferences(vault)
+    } else if try !isLoggedOut && vault.remoteToken() != token {
+      // The token of a restored vault may be an old one.
+      try vault.setRemote(url: Self.url, token: token)
     }
+    network.noteMode(of: name, isDeviceOnly: try vault.preference(.mode) == "device")
     var limits = TransportLimits()
     limits.idleSeconds = 30
     let transport = HTTPTransport(
       address: try ServerAddress(Self.url), limits: limits, clock: machine.environment.clock,
       backend: network.backend(of: name)
-    ) { [weak self] in self?.token }
+    ) { try? vault.remoteToken() }
     let remote: any Remote =
       if let routes {
         RestRemote(transport: transport, file: try RouteFile(json: routes), vault: vault)
@@ -107,10 +115,21 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
 
   /// Stores another token.
   func login(token: String) throws {
-    self.token = token
+    (self.token, isLoggedOut) = (token, false)
     try vault.setRemote(url: Self.url, token: token)
-    watch.report()
+    wake()
   }
+
+  /// Removes the token from the vault.
+  /// - Returns: the number of removed records.
+  func logout() throws -> Int {
+    isLoggedOut = true
+    defer { wake() }
+    return try TransactionMeter.asUser { try vault.logout() }
+  }
+
+  /// Tells the worker that the vault was written to.
+  func wake() { watch.report() }
 
   /// Ends the program: orderly, or by a power cut.
   func stop(byPowerCut: Bool) async throws {
@@ -268,7 +287,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   /// The person who writes on this device.
   func person(_ seed: UInt64) -> Person {
     var person = Person(
-      vault: vault, workload: workload, journal: journal, name: name, clockError: enteredTimeError,
+      vault: vault, workload: workload, journal: journal, name: name, clockError: enteredTimeError, forms: forms,
       random: Seeded(seed), transaction: journal.next)
     person.executes = { [trace, name] statement in trace.detail("\(name): \(statement)") }
     return person

@@ -5,30 +5,6 @@ import HTTPServer
 import SyncModel
 import TestSupport
 
-/// How a request reaches the peer of the devices.
-struct Delivery: Sendable {
-  let device: String
-  /// The number of bytes of the body after which the connection ends; `nil` for a whole body.
-  let cut: Int?
-  /// Whether the device still waits for the response. It does not for a request that arrives twice or late.
-  let isAwaited: Bool
-  /// The probability that a request goes wrong.
-  let trouble: Double
-}
-
-/// The peer of the devices: a server, or an API.
-protocol SimulatedPeer: Sendable {
-  var machine: Machine { get }
-  /// Grows with each start and each crash.
-  var generation: Int { get }
-
-  /// Returns the response to a request; `nil` if the peer does not run to its end.
-  func respond(to request: Request, _ delivery: Delivery) async -> Response?
-
-  /// Notes that a device begins a round without faults.
-  func beginRound(of device: String)
-}
-
 /// The network between the devices and the server: slow, lossy and partitioned as the seed decides.
 ///
 /// `@unchecked Sendable` holds because a simulation has one thread.
@@ -88,6 +64,8 @@ final class SimulatedNetwork: @unchecked Sendable {
   private(set) var faults = 0
   /// Tokens that the server has to refuse.
   var revoked: Set<String> = []
+  /// The devices in device-only mode, and since when.
+  private(set) var silentSince: [String: Int64] = [:]
   /// The requests of each device in the current minute.
   private var perMinute: [String: (minute: Int64, count: Int)] = [:]
   /// A violation that a request or a response has shown.
@@ -101,6 +79,11 @@ final class SimulatedNetwork: @unchecked Sendable {
 
   func beginRound(of device: String) { peer.beginRound(of: device) }
 
+  /// Notes the mode of a device when it changes and when its program starts.
+  func noteMode(of device: String, isDeviceOnly: Bool) {
+    silentSince[device] = isDeviceOnly ? silentSince[device] ?? scheduler.now : nil
+  }
+
   func backend(of device: String) -> any HTTPBackend { Backend(network: self, device: device) }
 
   private struct Backend: HTTPBackend {
@@ -111,6 +94,9 @@ final class SimulatedNetwork: @unchecked Sendable {
 
     func stop(_ exchange: RequestTask) {}
   }
+
+  /// The time in which a round that has begun ends, in microseconds.
+  private static let longestRound: Int64 = 60_000_000
 
   private func latency() -> Int64 { Int64(random.number(200..<max(delay, 201))) }
 
@@ -123,6 +109,9 @@ final class SimulatedNetwork: @unchecked Sendable {
       if let upload = outgoing.upload { request.body = try Self.body(upload) }
     } catch {
       return exchange.finish(.failure(.bodyFailed))
+    }
+    if let since = silentSince[device], scheduler.now > since + Self.longestRound {
+      violation = violation ?? Violation(1, "\(device) sends a request in device-only mode: \(request.path)")
     }
     let fate = drawFate(of: request)
     let query = request.query.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "&")

@@ -67,6 +67,8 @@ extension SimulatedWorld {
     guard let backup = incidents.vaultBackups[device.name] else { return }
     let path = device.machine.root + "/restored.vault"
     do {
+      // After a power cut, a removed folder may be there again.
+      if Files.exists(path) { try Files.removeTree(path) }
       try Vault.restore(
         backup.path, to: path, with: SimulatedDevice.secret, configuration: device.machine.configuration)
       try Vault.open(at: path, with: SimulatedDevice.secret, configuration: device.machine.configuration).close()

@@ -19,6 +19,7 @@ extension SimulatedWorld {
     try bringFileBack()
     for machine in devices.map(\.machine) + [server.machine] { machine.stoppedAt = nil }
     isSettling = true
+    try resumeAll()
     try renewTokens()
     try upgradeRest()
     for device in devices {

@@ -159,12 +159,14 @@ final class SimulatedWorld {
     if let api { api.start() } else { try perform { try await server.start() } }
     for device in devices { try device.start(lives: true) }
     service?.start()
-    network.delay = random.pick([5_000, 80_000, 1_500_000])
+    // On a slow network a round sends what a user wrote meanwhile. A fast one has a round for nearly every transaction.
+    network.delay = random.pick([5_000, 200_000, 1_500_000, 1_500_000, 4_000_000, 4_000_000])
+    let shareOffline = random.pick([0.1, 0.3, 0.5])
     // Copies of vaults, which come later, do not make a world longer.
     let first = devices.count
     while devices[..<first].contains(where: { $0.writes < scale.writes }) {
       network.trouble = has(.network) ? random.pick([0, 0.02, 0.2, 0.5]) : 0
-      network.offline = has(.offline) ? Set(devices.map(\.name).filter { _ in random.chance(0.15) }) : []
+      network.offline = has(.offline) ? Set(devices.map(\.name).filter { _ in random.chance(shareOffline) }) : []
       if !network.offline.isEmpty { faults += 1 }
       try plan()
       scheduler.run(until: scheduler.now + Int64(random.number(500_000..<20_000_000)))

@@ -26,6 +26,7 @@ struct Quiet {
       for device in devices { _ = try await Self.sync(device, RoundRequest(isFull: true)) }
       try await settleDecisions(&random)
     }
+    var isEqual = true
     for device in devices {
       let before = try device.states()
       // A record with a conflict is compared with the server's again until a user has decided. The comparison ends the
@@ -40,9 +41,10 @@ struct Quiet {
       }
       // What the comparison of a record in conflict has changed reaches the others before theirs.
       guard report.repaired + report.pushed > 0 else { continue }
+      isEqual = false
       for other in devices { _ = try await Self.sync(other) }
     }
-    try await settleDecisions(&random)
+    if !isEqual { try await settleDecisions(&random) }
   }
 
   private func settleDecisions(_ random: inout Seeded) async throws {
@@ -59,8 +61,9 @@ struct Quiet {
 
   /// Lets each device make the rounds after which every operation is acknowledged, conflicted, failed or blocked.
   private func converge(_ log: inout [String]) async throws {
-    for round in 1...(3 + depth) {
-      var isQuiet = true
+    var isQuiet = false
+    for round in 1...(3 + depth) where !isQuiet {
+      isQuiet = true
       for device in devices {
         try await device.awaitRetries()
         let report = try await Self.sync(device)
@@ -73,7 +76,6 @@ struct Quiet {
             + "conflicts \(report.conflicts), failed \(report.failed), delayed \(report.delayed), repaired \(report.repaired) "
             + (try device.conflictNames()))
       }
-      if isQuiet { break }
     }
     do {
       for device in devices {
@@ -82,6 +84,7 @@ struct Quiet {
     } catch let violation as Violation {
       throw Violation(violation.statement, violation.details + log.suffix(devices.count * 6))
     }
+    guard !isQuiet else { return }
     // The last changes of each device reach the others.
     for device in devices { _ = try await Self.sync(device, RoundRequest(pushes: false)) }
   }
