@@ -8,9 +8,9 @@ struct RestBody: Sendable {
   let table: RecordTable
   let uuid: String
   /// The id of the record itself at the API; nil before it has one.
-  let serverId: ServerId?
+  var serverId: ServerId?
   /// All fields as this device has them, overlaid with the sent ones.
-  let fields: SyncObject
+  var fields: SyncObject
 
   /// The reason why a request cannot be built.
   struct Missing: Error {

@@ -67,7 +67,7 @@ struct RestForm: Sendable {
 
   private func lookUp() async throws(UploadProblem) -> ServerId? {
     do {
-      return try await RestLookUp(client: client, records: records, body: body, routes: body.routes).find()
+      return try await RestLookUp(client: client, records: records, body: body, routes: body.routes).find()?.id
     } catch let failure as RemoteFailure {
       throw failure.fileProblem
     } catch {

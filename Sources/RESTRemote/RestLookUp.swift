@@ -10,8 +10,8 @@ struct RestLookUp: Sendable {
   let body: RestBody
   let routes: EntityRoutes
 
-  /// Returns the id of the record at the API; `nil` if a complete list lacks the record, or without a look-up.
-  func find() async throws -> ServerId? {
+  /// Returns the record as the API has it; `nil` if a complete list lacks the record, or without a look-up.
+  func find() async throws -> (id: ServerId, value: SyncValue)? {
     guard case .lookUp(let call, let items, let match)? = routes.repeats else { return nil }
     var paging = Paging.none
     if case .call(call, _, let own, _)? = routes.list { paging = own }
@@ -47,7 +47,7 @@ struct RestLookUp: Sendable {
       let isSame = wanted.allSatisfy { place, column, value in
         RestValue.isSame(place.value(in: item) ?? .null, value, column)
       }
-      if isSame { return id }
+      if isSame { return (id, item) }
     }
     // The missing record may have moved between the pages, or be the one without an id.
     guard isComplete else { throw Self.undetermined("the list changed while it was read, or a record has no id") }

@@ -1,3 +1,4 @@
+import Platform
 import VaultStore
 import SyncModel
 import HTTPClient
@@ -58,10 +59,12 @@ struct RestPush: Sendable {
       return refused("the server does not accept new \(operation.entityType) records")
     }
     if let problem = client.unfitIds(of: operation.entityType) { return refused("nothing was sent: \(problem)") }
+    var sent = body
+    sent.fields = body.fields.overlaid(with: operation.earlierFields ?? [:])
     if operation.isRepeated,
-      let id = try await RestLookUp(client: client, records: records, body: body, routes: routes).find()
+      let found = try await RestLookUp(client: client, records: records, body: sent, routes: routes).find()
     {
-      return Sent(outcome: .accepted(version: version, serverId: id))
+      return try await stored(found.value, found.id, body, routes)
     }
     let response = try await client.ask(
       call.method, try await body.path(call.path), body: .object(try await body.members()), headers: headers(routes))
@@ -73,6 +76,10 @@ struct RestPush: Sendable {
         }
         return try await takenWithoutId(body, routes)
       }
+      // The API may return the response to an earlier request with the same key.
+      if let record, operation.isRepeated, case .header? = routes.repeats {
+        return try await stored(record, id, body, routes)
+      }
       return Sent(outcome: .accepted(version: version, serverId: id))
     case .gone: return try await parentGone(body, call, routes)
     case .invalid(let status, let detail): return refusedCreate(detail, status, routes)
@@ -83,28 +90,86 @@ struct RestPush: Sendable {
   /// The refusal of a repetition does not tell whether the API has stored an earlier attempt. A look-up does.
   private func refusedCreate(_ detail: String, _ status: Int, _ routes: EntityRoutes) -> Sent {
     guard operation.isRepeated, case .header? = routes.repeats else { return refused(detail, status: status) }
-    return Sent(
-      outcome: .rejected(ServerProblem(type: ServerProblem.perhapsTaken, title: "", status: status, detail: detail)))
+    return perhapsTaken(detail, status: status)
+  }
+
+  /// The API may have stored the record, so the operation keeps its key and its first payload.
+  private func perhapsTaken(_ detail: String, status: Int = 422) -> Sent {
+    Sent(outcome: .rejected(ServerProblem(type: ServerProblem.perhapsTaken, title: "", status: status, detail: detail)))
   }
 
   /// The API has stored the record and does not name its id.
   private func takenWithoutId(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
-    if let id = try await RestLookUp(client: client, records: records, body: body, routes: routes).find() {
-      return Sent(outcome: .accepted(version: version, serverId: id))
+    if let found = try await RestLookUp(client: client, records: records, body: body, routes: routes).find() {
+      return Sent(outcome: .accepted(version: version, serverId: found.id))
     }
-    return Sent(
-      outcome: .rejected(
-        ServerProblem(
-          type: ServerProblem.perhapsTaken, title: "", status: 422,
-          detail:
-            "the server accepted it, but its response has no id at '\(routes.id)' that fits "
-            + "\(body.table.entity.type).serverId; correct the route file or the table before a retry"
-        )))
+    return perhapsTaken(
+      "the server accepted it, but its response has no id at '\(routes.id)' that fits "
+        + "\(body.table.entity.type).serverId; correct the route file or the table before a retry")
   }
 
   private func headers(_ routes: EntityRoutes) -> [(name: String, value: String)] {
     guard case .header(let name)? = routes.repeats else { return [] }
     return [(name, operation.idempotencyKey ?? operation.operationId)]
+  }
+
+  // MARK: Stored earlier
+
+  /// The API has stored the record, perhaps from an earlier payload or from another device. Other values are sent as a
+  /// change. Otherwise they would count as stored, and the next list would overwrite them.
+  private func stored(
+    _ record: SyncValue, _ id: ServerId, _ body: RestBody, _ routes: EntityRoutes
+  ) async throws -> Sent {
+    let accepted = Sent(outcome: .accepted(version: version, serverId: id))
+    let different = try await differences(from: record, body, routes)
+    if different.isEmpty { return accepted }
+    guard let call = routes.update else {
+      // Values that the user has not edited since may be the API's own form of the sent ones.
+      let edited = different.filter { isEdited($0, body) }
+      if edited.isEmpty { return accepted }
+      return perhapsTaken(
+        "the server already has the record with another \(edited.sorted().joined(separator: ", ")) "
+          + "and accepts no changes to \(operation.entityType) records")
+    }
+    var body = body
+    body.serverId = id
+    let members = try await body.members(only: call.method == "PATCH" ? different : nil, cleared: different)
+    // The response under the key of the operation is that to the create. A repeated change needs no key.
+    var headers: [(name: String, value: String)] = []
+    if case .header(let name)? = routes.repeats {
+      headers = [(name, UUIDText.text(.version4(random: client.environment.random)))]
+    }
+    let response = try await client.ask(
+      call.method, try await body.path(call.path), body: .object(members), headers: headers)
+    switch response {
+    case .done: return accepted
+    case .gone: return Sent(outcome: .conflict(.deletedRemotely, fields: [], record: nil))
+    case .invalid(let status, let detail): return perhapsTaken(detail, status: status)
+    default: throw RestClient.failure(response) ?? .offline
+    }
+  }
+
+  /// Returns the fields that the API has with other values. A field without a value, or that the response lacks, counts
+  /// only if the user has edited it since the earlier payload, because the API may fill fields itself.
+  private func differences(
+    from record: SyncValue, _ body: RestBody, _ routes: EntityRoutes
+  ) async throws -> Set<String> {
+    let places = routes.sentFields(of: body.table)
+    var different: Set<String> = []
+    for column in body.table.columns {
+      guard let place = places[column.name] else { continue }
+      let value = body.fields[column.name] ?? .null
+      let there = place.value(in: record)
+      if there == nil || value == .null, !isEdited(column.name, body) { continue }
+      if let there, RestValue.isSame(there, try await body.said(value, column.name), column) { continue }
+      different.insert(column.name)
+    }
+    return different
+  }
+
+  /// Returns whether the user has edited a field since an earlier payload that the API may have stored.
+  private func isEdited(_ name: String, _ body: RestBody) -> Bool {
+    operation.earlierFields.map { $0[name] ?? .null != body.fields[name] ?? .null } ?? false
   }
 
   // MARK: Changed

@@ -109,6 +109,7 @@ package struct Outbox {
   private static let transition = """
     UPDATE OfflineSyncQueue SET status = ?1,
       payload = CASE ?2 WHEN 1 THEN payload END,
+      sentPayload = CASE WHEN ?3 = 1 AND ?12 IS NULL THEN coalesce(sentPayload, CASE ?2 WHEN 0 THEN payload END) END,
       idempotencyKey = CASE ?3 WHEN 1 THEN idempotencyKey END,
       retryCount = ?4, sendCount = ?5,
       scheduledAt = CASE ?6 WHEN 1 THEN coalesce(?7, scheduledAt) END,

@@ -134,7 +134,9 @@ package enum OutboxMigration {
     _ names: [(from: String, to: String)], of type: String, on connection: WriteConnection
   ) throws {
     for (table, key, column, condition) in [
-      ("OfflineSyncQueue", "queueNumber", "payload", "payload IS NOT NULL"), ("SyncInbox", "rowid", "record", "1"),
+      ("OfflineSyncQueue", "queueNumber", "payload", "payload IS NOT NULL"),
+      ("OfflineSyncQueue", "queueNumber", "sentPayload", "sentPayload IS NOT NULL"),
+      ("SyncInbox", "rowid", "record", "1"),
       ("OfflineConflictResolution", "rowid", "base", "resolvedAt IS NULL AND base IS NOT NULL"),
       ("OfflineConflictResolution", "rowid", "localVersion", "resolvedAt IS NULL"),
       ("OfflineConflictResolution", "rowid", "remoteVersion", "resolvedAt IS NULL AND remoteVersion IS NOT NULL"),

@@ -199,7 +199,8 @@ package struct OutboxTriggers {
         """
           INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt, userEditedFields)
             VALUES (\(type), OLD.\(key), \(RowJSON.object(columns, row: "OLD")),
-              CASE OLD.isDeleted WHEN 0 THEN 0 ELSE NOT EXISTS (SELECT 1 FROM SyncCascade WHERE \(ofRecord)) END,
+              CASE OLD.isDeleted WHEN 0 THEN 0
+                ELSE NOT EXISTS (SELECT 1 FROM SyncCascade WHERE \(ofRecord) AND isGone = 0) END,
               OLD.syncVersion, OLD.updatedAt, \(keepsUserEdits ? edits("OLD") : "NULL"))
             ON CONFLICT (entityId, entityType) DO UPDATE SET fields = excluded.fields, isDeleted = excluded.isDeleted,
               syncVersion = excluded.syncVersion, updatedAt = excluded.updatedAt,
@@ -287,6 +288,11 @@ package struct OutboxTriggers {
       "mark", "AFTER UPDATE OF isDeleted", when: "NEW.isDeleted <> OLD.isDeleted AND \(byUser)",
       [
         queueFailedAgain(where: " AND OLD.isDirty = 1"),
+        // A record that the server may have is created first, or found, so that the delete knows its id.
+        """
+          UPDATE OfflineSyncQueue SET payload = sentPayload, sentPayload = NULL
+            WHERE \(pending) AND \(goes) AND operationType = 'create' AND status = 'pending' AND sentPayload IS NOT NULL;
+        """,
         // A record that the server never had needs no delete. A pending operation becomes the delete.
         "  DELETE FROM OfflineSyncQueue WHERE \(pending) AND \(goes) AND operationType = 'create' AND status = 'pending';",
         "  UPDATE OfflineSyncQueue SET operationType = CASE WHEN \(goes) THEN 'delete' ELSE 'update' END\n"

@@ -14,6 +14,8 @@ package struct QueuedOperation: Sendable {
   package let kind: OperationKind
   /// The payload; `nil` while the operation is pending.
   package let payload: String?
+  /// A payload that the remote may have stored, and that edits have replaced.
+  let sentPayload: String?
   /// The `queueNumber` of the operation that this one waits for.
   let blockedBy: Int64?
   let related: RelatedRows
@@ -25,7 +27,8 @@ package struct QueuedOperation: Sendable {
 
   private static let columns = """
     queueNumber, operationId, entityType, entityId, entityUuid, operationType, payload, status, retryCount, maxRetries,
-    scheduledAt IS NOT NULL, parkedBehind, sendCount, \(RelatedRows.columns), idempotencyKey
+    scheduledAt IS NOT NULL, parkedBehind, sendCount, \(RelatedRows.columns), idempotencyKey,
+    sentPayload
     """
 
   package static func all(
@@ -48,6 +51,7 @@ package struct QueuedOperation: Sendable {
     blockedBy = try row.decode(at: 11)
     related = try RelatedRows(row, from: 13)
     idempotencyKey = try row.decode(at: 13 + RelatedRows.count)
+    sentPayload = try row.decode(at: 14 + RelatedRows.count)
     operation = OutboxOperation(
       state: OutboxOperation.state(status: try row.decode(at: 7), hasPayload: payload != nil), kind: kind,
       hasPayload: payload != nil, hasKey: idempotencyKey != nil, isFollowed: payload != nil && related.hasPending,

@@ -20,15 +20,10 @@ package struct PayloadBuilder: SyncComponent {
     _ queued: QueuedOperation, leavingOut circular: Set<String>, clearing cleared: Set<String>
   ) throws -> (operation: PushOperation, length: Int)? {
     if let payload = queued.payload {
-      var operation: PushOperation
-      do throws(SyncModelError) {
-        operation = try PushOperation(json: Array(payload.utf8))
-      } catch {
-        throw UnsendableField(field: "the payload", reason: "cannot be read: \(error)")
-      }
+      var operation = try Self.operation(payload)
       operation.idempotencyKey = queued.idempotencyKey
       guard try outbox.send(queued, payload, operation) else { return nil }
-      operation.isRepeated = queued.sendCount > 0
+      try Self.noteEarlier(queued, in: &operation)
       return (operation, payload.utf8.count)
     }
     guard let table = catalog.tables[queued.entityType],
@@ -49,8 +44,22 @@ package struct PayloadBuilder: SyncComponent {
     operation.idempotencyKey = queued.sendCount > 0 ? queued.idempotencyKey : nil
     operation.idempotencyKey = operation.idempotencyKey ?? SyncSettings.newIdentifier(in: connection)
     guard try outbox.send(queued, payload, operation) else { return nil }
-    operation.isRepeated = queued.sendCount > 0
+    try Self.noteEarlier(queued, in: &operation)
     return (operation, payload.utf8.count)
+  }
+
+  private static func operation(_ payload: String) throws -> PushOperation {
+    do throws(SyncModelError) {
+      return try PushOperation(json: Array(payload.utf8))
+    } catch {
+      throw UnsendableField(field: "the payload", reason: "cannot be read: \(error)")
+    }
+  }
+
+  /// Notes the requests with an operation that may have had an effect.
+  private static func noteEarlier(_ queued: QueuedOperation, in operation: inout PushOperation) throws {
+    operation.isRepeated = queued.sendCount > 0
+    operation.earlierFields = try queued.sentPayload.map { try Self.operation($0).patch.fields }
   }
 
   /// Returns the operation that a pending operation would be sent as now; `nil` if nothing has to be sent.

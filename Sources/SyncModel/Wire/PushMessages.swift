@@ -107,6 +107,9 @@ public struct PushOperation: Equatable, Sendable {
   /// Whether the operation may have been sent before. Not part of the wire format, because a FieldVault server
   /// recognises the key.
   public var isRepeated = false
+  /// The fields of an earlier payload that the remote may have stored, and that edits have replaced; `nil` if there is
+  /// none. Not part of the wire format.
+  package var earlierFields: SyncObject?
 
   /// Creates an operation; `createdAt` is in milliseconds since 1970-01-01 UTC.
   public init(
