@@ -51,6 +51,14 @@ final class StationDevice: Sendable {
     try await Task.detached { try Self.now { _ = try vault.retryAll() } }.value
   }
 
+  /// Discards the operations of an entity.
+  func discard(_ type: String) async throws {
+    let ids = try await values(
+      "SELECT operationId FROM OfflineSyncQueue WHERE completedAt IS NULL AND entityType = \(type)")
+    let vault = vault
+    try await Task.detached { try Self.now { _ = try vault.discard(ids) } }.value
+  }
+
   private static func now(_ body: () throws -> Void) throws { try body() }
 
   func write(_ sql: SQL) async throws {

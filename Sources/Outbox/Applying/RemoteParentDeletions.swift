@@ -17,12 +17,44 @@ extension RemoteChanges {
       guard let table = catalog.tables[follower.entityType],
         let record = try table.find(follower.entityUuid, in: connection), record.state.isDeleted, !record.isDirty
       else { continue }
-      try connection.execute(
-        """
-        INSERT INTO SyncCascade (entityType, entityId, rootType, rootId)
-        VALUES (\(follower.entityType), \(record.key), \(root.entityType), \(rootKey))
-        ON CONFLICT (entityId, entityType) DO NOTHING
-        """)
+      try noteFollower(record.key, follower.entityType, of: rootKey, root.entityType)
+    }
+  }
+
+  /// Stores that the remote has deleted a record with its root.
+  private func noteFollower(_ key: Int64, _ type: String, of root: Int64, _ rootType: String) throws {
+    try connection.execute(
+      """
+      INSERT INTO SyncCascade (entityType, entityId, rootType, rootId, isGone) VALUES (\(type), \(key), \(rootType), \(root), 1)
+      ON CONFLICT (entityId, entityType) DO NOTHING
+      """)
+  }
+
+  /// Deletes the dependents that were restored with a record of a REST remote, because the user discards the
+  /// restoration. They wait for the creation of the record and are not at the remote. Dependents with changes of their
+  /// own stay, and their operations show that the record is missing.
+  func deleteFollowersAgain(of key: Int64, _ table: RecordTable) throws {
+    guard try SyncSettings.value(.remoteRoutes, in: connection) != nil else { return }
+    try deleteFollowers(of: key, table, root: key, table.entity.type)
+  }
+
+  private func deleteFollowers(of key: Int64, _ table: RecordTable, root: Int64, _ rootType: String) throws {
+    for (child, reference) in catalog.children(of: table.entity.type) {
+      var followers: [StoredRecord] = []
+      try child.forEach(
+        where: """
+          \(reference.refers("record", to: key)) AND record.isDeleted = 0 AND record.isDirty = 0 AND record.syncVersion > 0
+          """, in: connection
+      ) { followers.append($0) }
+      for follower in followers {
+        var state = follower.state
+        state.isDeleted = true
+        try child.update(
+          follower.key, from: follower.state, to: state, .init(serverId: follower.serverId), references: references,
+          in: connection)
+        try noteFollower(follower.key, child.entity.type, of: root, rootType)
+        try deleteFollowers(of: follower.key, child, root: root, rootType)
+      }
     }
   }
 
@@ -48,7 +80,7 @@ extension RemoteChanges {
             AND record.syncStatus <> 'conflict'
           """, in: connection
       ) { followers.append($0) }
-      for follower in followers {
+      for follower in followers where try !child.isMoved(follower, by: reference, in: connection) {
         try connection.execute(
           """
           UPDATE \(identifier: child.entity.table.name)

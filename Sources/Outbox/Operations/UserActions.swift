@@ -64,6 +64,7 @@ extension SyncTransaction {
         try asUser { try revive(record, table) }
         record = try table.find(key: record.key, in: connection) ?? record
       }
+      if !record.state.isDeleted, base.isDeleted { try changes.deleteFollowersAgain(of: record.key, table) }
       try outbox.removeUnfinished(type, record.key)
       try table.update(
         record.key, from: record.state, to: base, .init(serverId: record.serverId), references: references,

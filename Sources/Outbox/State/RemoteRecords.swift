@@ -1,5 +1,6 @@
 import CipherSQL
 import RecordStore
+import SchemaModel
 import SyncModel
 
 /// Queries about records of a REST remote: their ids on the server, and whether requests for them may be in flight.
@@ -64,7 +65,8 @@ package struct RemoteRecords {
   }
 
   /// Returns a record and its dependents that the remote has, the record first. Leaves out dependents that the remote has
-  /// deleted before and the user has restored: a policy must not decide about their deletion again.
+  /// deleted before and the user has restored: a policy must not decide about their deletion again. Also leaves out
+  /// records that the user has moved here, because the remote has them below another parent.
   package func family(of type: String, _ uuid: String) throws -> [(type: String, record: StoredRecord)] {
     var found: [(type: String, record: StoredRecord)] = []
     var seen: Set<String> = []
@@ -78,10 +80,23 @@ package struct RemoteRecords {
           where: "\(reference.refers("record", to: record.key)) AND record.syncVersion > 0 AND \(Self.isKnown(child))",
           in: connection
         ) { children.append($0) }
-        for record in children { try visit(child, record) }
+        for record in children where try !child.isMoved(record, by: reference, in: connection) {
+          try visit(child, record)
+        }
       }
     }
     if let table = catalog.tables[type], let record = try table.find(uuid, in: connection) { try visit(table, record) }
     return found
+  }
+}
+
+extension RecordTable {
+  /// Returns whether the user has changed a reference of a record since the remote stored the record. A record that the
+  /// remote has deleted belongs nowhere at the remote.
+  func isMoved(_ record: StoredRecord, by reference: Dependency, in connection: Connection) throws -> Bool {
+    guard record.isDirty, let base = try BaseTable.find(entity.type, record.key, in: connection), !base.isDeleted else {
+      return false
+    }
+    return reference.columns.contains { base.fields[$0] != record.state.fields[$0] }
   }
 }

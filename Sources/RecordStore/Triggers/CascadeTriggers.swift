@@ -69,7 +69,7 @@ package struct CascadeTriggers {
       INSERT INTO SyncCascade (entityType, entityId, rootType, rootId, isUnderWay)
         \(rows)
         ON CONFLICT (entityId, entityType) DO UPDATE SET rootType = excluded.rootType, rootId = excluded.rootId,
-          isAnswered = 0, isUnderWay = 1;
+          isAnswered = 0, isUnderWay = 1, isGone = 0;
     """
   }
 
