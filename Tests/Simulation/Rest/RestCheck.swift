@@ -90,7 +90,7 @@ struct RestCheck {
       guard !row.isOpen, !isShared else { continue }
       guard let resource = api.store.resource(type, id) else {
         // A list that is not complete does not show deletions.
-        if !isComplete(entity) { continue }
+        if try !isComplete(entity) || waitsForParent(row.uuid, entity, connection) { continue }
         throw violation(device, type, row, "is not at the API, where it has the id \(id)")
       }
       guard !resource.isBroken else { continue }
@@ -166,6 +166,20 @@ struct RestCheck {
       rows.append(Row(uuid: uuid, id: id < 0 ? nil : id, isOpen: isOpen, isDeleted: isDeleted, fields: fields))
     }
     return rows
+  }
+
+  /// Whether a record was restored with a parent whose operation or conflict waits for the user. It is created again after
+  /// the parent.
+  private func waitsForParent(_ uuid: String, _ entity: APIStyle.EntityStyle, _ connection: Connection) throws -> Bool {
+    guard let reference = entity.parent, let parent = api.style.entity(reference.entity) else { return false }
+    let found = try connection.fetchRows(
+      """
+      SELECT parent.uuid, parent.isDirty FROM \(identifier: entity.kind.table) AS record
+      JOIN \(identifier: parent.kind.table) AS parent
+        ON parent.\(identifier: parent.kind.key) = record.\(identifier: reference.columns[0])
+      WHERE record.uuid = \(uuid)
+      """, as: String.self, Bool.self)
+    return try found.contains { try $0.1 || waitsForParent($0.0, parent, connection) }
   }
 
   /// Whether the list of an entity shows deletions. A list within another one is as complete as that one.
