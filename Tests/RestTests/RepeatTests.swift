@@ -12,7 +12,7 @@ import Testing
   enum Rule: String, CaseIterable { case header, lookUp }
 
   /// Refuses or does not name the record of the first attempts, and has stored the very first one.
-  private static func api(_ rule: Rule, stored: String) throws -> RawServer {
+  private static func api(_ rule: Rule, stored: String, refusals: Int = 1) throws -> RawServer {
     let posts = Locked(0)
     let lists = Locked(0)
     return try RawServer { request, connection in
@@ -28,9 +28,9 @@ import Testing
       }
       guard line.hasPrefix("POST") else { return connection.send(responseText("{}")) }
       if rule == .lookUp { return connection.send(responseText("{}", status: "201 Created")) }
-      let status = ["500 No", "409 Busy"]
       let number = next(posts)
-      return connection.send(number <= 2 ? responseText("{}", status: status[number - 1]) : responseText(stored))
+      return connection.send(
+        number > 1 + refusals ? responseText(stored) : responseText("{}", status: number == 1 ? "500 No" : "409 Busy"))
     }
   }
 
@@ -120,6 +120,21 @@ import Testing
     let device = try await Self.deviceWithPerhapsStored(
       api, Self.routes(rule, update: #""delete": "DELETE /stations/{id}", "#))
     try await device.write("DELETE FROM OfflineStation")
+    _ = try await device.worker.sync(RoundRequest(pulls: false))
+    #expect(api.requests.filter { $0.line.hasPrefix("DELETE") }.map(\.line) == ["DELETE /stations/7 HTTP/1.1"])
+    #expect(try await device.values("SELECT status FROM OfflineSyncQueue WHERE completedAt IS NULL") == [])
+  }
+
+  @Test("The deletion of a record that the API may have stored survives a refusal of the repetition")
+  func deletionAfterRefusal() async throws {
+    let api = try Self.api(.header, stored: Self.stored, refusals: 2)
+    defer { api.close() }
+    let device = try await Self.deviceWithPerhapsStored(
+      api, Self.routes(.header, update: #""delete": "DELETE /stations/{id}", "#))
+    try await device.write("DELETE FROM OfflineStation")
+    _ = try await device.worker.sync(RoundRequest(pulls: false))
+    #expect(try await device.values("SELECT status FROM OfflineSyncQueue WHERE completedAt IS NULL") == ["failed"])
+    try await device.retryAll()
     _ = try await device.worker.sync(RoundRequest(pulls: false))
     #expect(api.requests.filter { $0.line.hasPrefix("DELETE") }.map(\.line) == ["DELETE /stations/7 HTTP/1.1"])
     #expect(try await device.values("SELECT status FROM OfflineSyncQueue WHERE completedAt IS NULL") == [])

@@ -273,7 +273,7 @@ extension OutboxOperation {
     }
     if !mayBeStored { (next.hasKey, next.sendCount) = (false, 0) }
     // The server never had the record, and the user deleted it.
-    if isRecordDeleted, kind == .create { return OutboxTransition(next, [.absorbNext, .remove]) }
+    if isRecordDeleted, kind == .create, !mayBeStored { return OutboxTransition(next, [.absorbNext, .remove]) }
     return OutboxTransition(next, [.absorbNext, .storeProblem, .setRecordStatus(.failed)])
   }
 
