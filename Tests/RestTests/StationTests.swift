@@ -85,7 +85,7 @@ final class StationDevice: Sendable {
     }
   }
 
-  @Test("A round fetches each list once, also that of an entity whose name has a space")
+  @Test("A round fetches each list once, also that of an entity whose name has a space", .timeLimit(.minutes(1)))
   func entityNameWithASpace() async throws {
     let api = try Self.api { _ in nil }
     defer { api.close() }
