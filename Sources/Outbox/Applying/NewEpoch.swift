@@ -87,6 +87,7 @@ extension RemoteChanges {
           record, base: isServerBehind || isEqual ? remote.state : isKnown ? base : nil, on: remote, table)
       }
       if remote.state.isDeleted { try noteGone(record.key, table) }
+      try keepUnknownFields(of: remote, table)
     }
     guard isStored else {
       // A resolution must not build on a version that the server lost.

@@ -167,6 +167,7 @@ struct AcknowledgementHandler: SyncComponent {
     var rebasing = RemoteChanges.Rebasing.clean
     let isStored = try changes.storing(remote, table) {
       rebasing = try changes.rebase(record, base: asSent, on: remote, table)
+      try changes.keepUnknownFields(of: remote, table)
     }
     if isStored {
       if rebasing == .queued, !queued.related.hasPending { noteRequeued() }

@@ -51,6 +51,8 @@ struct PlannedChanges {
   var resumptions: [(device: String, time: Int64)] = []
   /// Whether the server may have forgotten a token that a device uses.
   var mayLackTokens = false
+  /// The number of operations that changed the disk during the last upgrade of a device.
+  var upgradeWrites = 120
   /// The upgrade of the schema that has begun.
   var upgrade: PlannedUpgrade?
 

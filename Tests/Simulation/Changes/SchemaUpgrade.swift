@@ -28,9 +28,10 @@ struct SchemaUpgrade {
     let number = schema.migrations.count + 1
     // At least one table changes.
     let first = random.number(0..<workload.kinds.count)
-    for index in workload.kinds.indices where index == first || random.chance(0.4) {
+    let mayRename = workload.allowsRenames && random.chance(0.5)
+    for index in workload.kinds.indices where index == first || random.chance(0.5) {
       upgrade.add(to: index, number, &random)
-      if workload.allowsRenames, random.chance(0.4) { upgrade.rename(in: index, number, &random) }
+      if mayRename, random.chance(0.7) { upgrade.rename(in: index, number, &random) }
     }
     let file = MigrationFile(version: number, name: "upgrade", sql: upgrade.sql.map { $0 + ";\n" }.joined())
     let later = Schema(name: schema.name, migrations: schema.migrations + [file])
@@ -68,7 +69,7 @@ struct SchemaUpgrade {
       kind.required.map(\.column) + kind.renewed.map(\.column) + kind.swapped.joined()
         + kind.references.flatMap(\.columns))
     let places = kind.others.indices.filter { !special.contains(kind.others[$0].column) }
-    let place = random.chance(0.4) || places.isEmpty ? nil : random.pick(places)
+    let place = random.chance(0.6) || places.isEmpty ? nil : random.pick(places)
     let (old, new) = (place.map { kind.others[$0].column } ?? kind.marker, "renamed \(version)")
     // A column of this upgrade does not get another name at once.
     guard !old.hasPrefix("added"), !special.contains(old) else { return }

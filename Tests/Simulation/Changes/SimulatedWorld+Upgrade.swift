@@ -18,9 +18,12 @@ extension SimulatedWorld {
     // FieldVault ships the schema of the photos; its versions are tested elsewhere.
     guard workload.folder != nil || workload.name.hasPrefix("generated"), changes.upgrade == nil else { return }
     let (later, renames) = try SchemaUpgrade.draw(for: workload, &changes.random)
-    var times: [String: Int64] = [:]
-    for machine in [server.machine] + devices.map(\.machine) {
-      times[machine.name] = scheduler.now + Int64(changes.random.number(0..<120_000_000))
+    // Some operators try the server alone for a while.
+    let isServerFirst = changes.random.chance(0.4)
+    var times = [server.machine.name: scheduler.now + Int64(changes.random.number(0..<60_000_000))]
+    for device in devices {
+      let first = isServerFirst ? 60_000_000 : 0
+      times[device.name] = scheduler.now + Int64(changes.random.number(first..<first + 120_000_000))
     }
     changes.upgrade = PlannedUpgrade(workload: later, renames: renames, times: times)
   }
@@ -30,9 +33,13 @@ extension SimulatedWorld {
     let (current, earlier) = (try server.workload.schema().schema, try workload.schema().schema)
     guard earlier.migrations.count < current.migrations.count, changes.upgrade?.renames == false else { return }
     server.workload = workload
+    trace.note("change", "the server has the schema before the upgrade")
+    if devices.allSatisfy({ changes.upgrade?.times[$0.name] != nil }), changes.random.chance(0.6) {
+      trace.note("change", "the upgrade is abandoned")
+      return changes.upgrade = nil
+    }
     let time = scheduler.now + Int64(changes.random.number(0..<120_000_000))
     changes.upgrade?.times[server.machine.name] = time
-    trace.note("change", "the server has the schema before the upgrade")
   }
 
   /// Upgrades the machines whose time has come.
@@ -64,9 +71,11 @@ extension SimulatedWorld {
   private func upgrade(_ device: SimulatedDevice, _ workload: Workload) throws {
     try stop(device, byPowerCut: false)
     device.workload = workload
+    let before = device.machine.writes
     failDuringUpgrade(device.machine)
     do {
       try device.start(lives: !isSettling)
+      changes.upgradeWrites = device.machine.writes - before
     } catch {
       guard device.machine.hasFailed else { throw error }
       faults += 1
@@ -103,11 +112,10 @@ extension SimulatedWorld {
 
   /// Lets the disk of a machine fail during its upgrade, or shortly afterwards, in some worlds.
   private func failDuringUpgrade(_ machine: Machine) {
-    guard !isSettling, changes.random.chance(0.5) else { return }
-    // Only some operations change the disk.
+    guard !isSettling, changes.random.chance(0.6) else { return }
+    // Most operations only read. Those that change the disk decide what the next start finds.
     let (kinds, operations) =
-      changes.random.chance(0.6)
-      ? ([simulated_write, simulated_sync, simulated_name], 60) : (Machine.everyOperation, 500)
+      changes.random.chance(0.8) ? (Machine.everyWrite, changes.upgradeWrites) : (Machine.everyOperation, 500)
     machine.fail(
       kinds, after: changes.random.number(0..<operations),
       changes.random.pick([simulated_power_cut, simulated_io_error, simulated_full]))

@@ -20,6 +20,7 @@ struct AgreementCheck {
     for device in devices {
       let catalog = device.vault.syncCatalog
       for (type, table) in catalog.tables {
+        try checkCascaded(device, table)
         let ours = try device.read { connection in
           try StoreDigests(catalog: catalog, connection: connection, columns: digests.columns).digests(of: table).whole
         }
@@ -234,6 +235,43 @@ struct AgreementCheck {
       WHERE record.uuid = \(uuid) AND cascaded.entityType = \(type) AND open.resolvedAt IS NULL
       LIMIT 1
       """, as: Int.self) != nil
+  }
+
+  /// A record that a cascade deleted on the device and not at the server waits for the user, or for a deleted parent that does.
+  private func checkCascaded(_ device: any WatchedDevice, _ table: RecordTable) throws {
+    let (type, name) = (table.entity.type, table.entity.table.name)
+    let live = Set(
+      try server.fetch(
+        "SELECT entityUuid FROM ServerRecord WHERE entityType = \(type) AND isDeleted = 0", as: String.self))
+    let kept = try device.read { connection in
+      try connection.fetch(
+        """
+        SELECT record.uuid FROM SyncCascade AS cascaded
+        JOIN \(identifier: name) AS record ON record.\(identifier: table.entity.key) = cascaded.entityId
+        WHERE cascaded.entityType = \(type) AND record.isDeleted = 1 AND record.isDirty = 0 AND NOT EXISTS (
+          SELECT 1 FROM OfflineSyncQueue AS operation
+          WHERE operation.entityType = cascaded.rootType AND operation.entityId = cascaded.rootId
+            AND operation.completedAt IS NULL)
+        ORDER BY record.uuid
+        """, as: String.self
+      ).filter { uuid in
+        guard live.contains(uuid), let record = try table.find(uuid, in: connection),
+          try !awaitsUser(table, uuid, connection)
+        else { return false }
+        let (parents, catalog) = (try table.parents(of: record.key, in: connection), device.vault.syncCatalog)
+        return try !parents.contains {
+          try $0.key.cascades && catalog.isDeleted($0.id, of: $0.key.parent, in: connection)
+        }
+          && !table.holders(of: record.state.fields, besides: uuid, in: connection).contains {
+            try awaitsUser(table, $0.uuid, connection)
+          }
+      }
+    }
+    guard let uuid = kept.first else { return }
+    throw Violation(
+      6,
+      ["\(device.name) keeps \(type) \(uuid) deleted with another record, and the server has it"]
+        + (try state.lines(type, uuid)))
   }
 
   private func checkInbox(_ device: any WatchedDevice) throws {

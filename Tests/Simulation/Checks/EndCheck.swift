@@ -64,7 +64,11 @@ struct EndCheck {
         try checkJournals(history)
         try OverwrittenCheck(
           devices: devices, history: history.history, restored: circumstances.restoredVaults,
-          unanswered: circumstances.unanswered
+          unanswered: circumstances.unanswered, accepted: try history.acceptedVersions()
+        ).check()
+        try DroppedEditCheck(
+          devices: devices, history: history, restored: circumstances.restoredVaults,
+          resent: circumstances.resent.union(circumstances.unanswered)
         ).check()
         for kept in kept {
           try kept.check(

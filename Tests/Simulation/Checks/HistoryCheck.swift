@@ -121,8 +121,23 @@ struct HistoryCheck {
     guard broken.isEmpty else { throw Violation(4, broken.map { "the server has a reference to nothing: \($0)" }) }
   }
 
+  /// The versions that the server stored as they were sent, as "UUID version".
+  func acceptedVersions() throws -> Set<String> {
+    var versions: Set<String> = []
+    for (key, text, _) in try store.responses(in: connection) {
+      guard let operation = operations[key],
+        case .accepted(let version, _, _) = try PushResult(wire: SyncValue(parsing: text)).outcome
+      else { continue }
+      versions.insert("\(operation.entityUuid) \(version)")
+    }
+    return versions
+  }
+
   /// Whether a person had their hand in the record, or in one that it hangs on.
-  func isHandled(_ uuid: String) -> Bool {
+  func isHandled(_ uuid: String) -> Bool { isHandled(uuid, by: handled) }
+
+  /// Whether a set has the record, or one that it references.
+  func isHandled(_ uuid: String, by handled: Set<String>) -> Bool {
     var open = [uuid]
     var seen: Set<String> = []
     while let next = open.popLast() {

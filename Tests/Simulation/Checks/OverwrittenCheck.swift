@@ -8,9 +8,12 @@ struct OverwrittenCheck {
   let restored: Set<String>
   /// Records whose conflicts may be unknown to the device, because data of the server were lost with them.
   let unanswered: Set<String>
+  /// The versions that the server accepted as they were sent, as "UUID version". Such a version overwrites nothing unseen.
+  let accepted: Set<String>
 
   private struct Write {
     let device: String
+    let uuid: String
     let number: Int
     let seen: String?
   }
@@ -19,12 +22,15 @@ struct OverwrittenCheck {
   func check() throws {
     let writes = try writes()
     var current: [String: String] = [:]
-    for version in history where !version.isForgotten && !unanswered.contains(version.uuid) {
+    for version in history where !version.isForgotten {
       let before = current.updateValue(version.marker ?? "", forKey: version.uuid)
       guard let before, let marker = version.marker, before != marker, let write = writes[marker],
         write.seen != nil, writes[before] != nil, !restored.contains(write.device), !knows(write, before, writes)
       else { continue }
-      if try devices.contains(where: { try $0.showsInConflict(version.uuid, before) }) { continue }
+      if unanswered.contains(version.uuid), !accepted.contains("\(version.uuid) \(version.version)") { continue }
+      // A user who saw in a conflict what was written over the value knows the value.
+      let later = writes.filter { $0.value.uuid == version.uuid && knows($0.value, before, writes) }.keys
+      if try ([before] + later).contains(where: { try isInConflict(version.uuid, $0) }) { continue }
       throw Violation(
         1,
         [
@@ -39,10 +45,14 @@ struct OverwrittenCheck {
     var writes: [String: Write] = [:]
     for device in devices {
       for (number, entry) in try device.entries().entries.enumerated() where entry.kind == .mark {
-        writes[entry.marker] = Write(device: device.name, number: number, seen: entry.seen)
+        writes[entry.marker] = Write(device: device.name, uuid: entry.uuid, number: number, seen: entry.seen)
       }
     }
     return writes
+  }
+
+  private func isInConflict(_ uuid: String, _ marker: String) throws -> Bool {
+    try devices.contains { try $0.showsInConflict(uuid, marker) }
   }
 
   /// Whether the user of a write had seen a value or one that was written over it, or had written it.

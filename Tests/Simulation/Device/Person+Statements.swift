@@ -90,6 +90,27 @@ extension Person {
     return Self.update(kind, "", reference.isOptional && dice.chance(0.25) ? nothing : target ?? nothing, key)
   }
 
+  /// Moves dependents of a record to another one, as users do who divide their work anew.
+  func relocation(_ kind: Kind, _ connection: Connection, _ dice: inout Seeded) throws -> Step? {
+    let ways = workload.kinds.flatMap { child in
+      child.references.filter { $0.entity == kind.entity }.map { (child: child, reference: $0) }
+    }
+    guard !ways.isEmpty, let old = try anyone(kind, connection, &dice), let new = try anyone(kind, connection, &dice),
+      old.key != new.key
+    else { return nil }
+    let (child, reference) = dice.pick(ways)
+    guard let from = try target(reference, old.uuid, connection), let to = try target(reference, new.uuid, connection)
+    else { return nil }
+    let condition = from.map { "\(SQL.quoted($0.column)) = ?" }.joined(separator: " AND ")
+    let moved = try connection.fetchRows(
+      SQL(
+        raw: "SELECT \(SQL.quoted(child.key)), uuid FROM \(SQL.quoted(child.table)) WHERE \(condition) "
+          + "AND isDeleted = 0 ORDER BY uuid LIMIT 6", arguments: from.map(\.value)), as: Int64.self, String.self)
+    guard !moved.isEmpty else { return nil }
+    return Step(
+      entries: moved.map { entry(.touch, child, $0.1, "") }, statements: moved.map { Self.update(child, "", to, $0.0) })
+  }
+
   /// Swaps the values of a UNIQUE constraint between two records; the last column is empty in between.
   func swap(_ kind: Kind, _ key: Int64, _ uuid: String, _ connection: Connection, _ dice: inout Seeded) throws -> Step?
   {
@@ -161,15 +182,17 @@ extension Person {
       as: SQLArgument.self) ?? .null
   }
 
+  /// Any record of a kind. Users often work on the same few records, which are the first ones on every device.
   func anyone(
     _ kind: Kind, _ connection: Connection, _ dice: inout Seeded, isDeleted: Bool = false
   ) throws -> (key: Int64, uuid: String)? {
     let count: SQL = "SELECT count(*) FROM \(identifier: kind.table) WHERE isDeleted = \(isDeleted)"
     guard let count = try connection.fetchOne(count, as: Int.self), count > 0 else { return nil }
+    let place = dice.number(0..<(dice.chance(0.45) ? min(count, 3) : count))
     return try connection.fetchRows(
       """
       SELECT \(identifier: kind.key), uuid FROM \(identifier: kind.table) WHERE isDeleted = \(isDeleted)
-      ORDER BY uuid LIMIT 1 OFFSET \(dice.number(0..<count))
+      ORDER BY uuid LIMIT 1 OFFSET \(place)
       """, as: Int64.self, String.self
     ).first.map { (key: $0.0, uuid: $0.1) }
   }

@@ -68,6 +68,7 @@ struct Person {
     if live == 0 || live < 25 && dice.chance(0.4) || dice.chance(0.05) { return try creation(kind, connection, &dice) }
     if dice.chance(0.06) { return try revival(kind, connection, &dice) }
     if dice.chance(0.04) { return try severalRows(kind, connection, &dice) }
+    if dice.chance(0.05), let step = try relocation(kind, connection, &dice) { return step }
     guard let (key, uuid) = try anyone(kind, connection, &dice) else { return nil }
     // A deletion of the first kind takes the most along.
     let isFirst = kind.entity == workload.kinds[0].entity

@@ -70,11 +70,18 @@ final class Machine: @unchecked Sendable {
   // MARK: Disk faults
 
   static let everyOperation = [simulated_read, simulated_write, simulated_sync, simulated_open, simulated_name]
+  /// The operations that change the disk.
+  static let everyWrite = [simulated_write, simulated_sync, simulated_name]
 
   /// Lets one operation of the disk fail, counted from the next one.
   func fail(_ kinds: [simulated_operation], after count: Int, _ fault: simulated_fault) {
-    simulated_disk_fail(disk, kinds.reduce(0) { $0 | Int32($1.rawValue) }, UInt64(count), fault)
+    simulated_disk_fail(disk, Self.mask(kinds), UInt64(count), fault)
   }
+
+  private static func mask(_ kinds: [simulated_operation]) -> Int32 { kinds.reduce(0) { $0 | Int32($1.rawValue) } }
+
+  /// The number of operations so far that changed the disk.
+  var writes: Int { Int(simulated_disk_count(disk, Self.mask(Self.everyWrite))) }
 
   func heal() { simulated_disk_heal(disk) }
 

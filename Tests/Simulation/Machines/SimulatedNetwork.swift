@@ -38,12 +38,23 @@ final class SimulatedNetwork: @unchecked Sendable {
     case status413 = "status 413"
   }
 
+  /// The faults that last for a while: those of a server that does not work, and of the way to the server.
+  static let commonFates: [Fate] = [
+    .status500, .status500, .status500, .status503, .status429, .portal, .silent, .lost, .responseLost,
+  ]
+
   private let scheduler: Scheduler
-  private let trace: Trace
+  let trace: Trace
   private let peer: any SimulatedPeer
   private var random: Seeded
   /// The probability that a request is not delivered as it should be.
   var trouble = 0.0
+  /// What happens to most requests for a while; `nil` if each request has a fate of its own.
+  var commonFate: Fate?
+  /// Whether a proxy holds each push for a while.
+  var holdsPushes = false
+  /// Called once when a device receives a page of changes or the response to a push.
+  var atResponse: [String: @Sendable () -> Void] = [:]
   /// Devices without a network.
   var offline: Set<String> = []
   /// The greatest delay of a message in microseconds.
@@ -136,7 +147,7 @@ final class SimulatedNetwork: @unchecked Sendable {
     case .silent: expire(exchange)
     case .late:
       expire(exchange)
-      later(400_000_000) { [request] in self.deliver(request, isAwaited: false, from: device) { _ in } }
+      later(delayOfLate()) { [request] in self.deliver(request, isAwaited: false, from: device) { _ in } }
     case .portal:
       answer(exchange, 200, ["content-type": "text/html"], Array("<html>Sign in</html>".utf8))
     case .redirect: answer(exchange, 302, ["location": "http://portal.example/"], [])
@@ -157,6 +168,7 @@ final class SimulatedNetwork: @unchecked Sendable {
         let isAwaited = exchange.map { !$0.isOver } ?? false
         self.deliver(request, cutAt: cut, isAwaited: isAwaited, from: device) { [weak exchange] response in
           self.later(self.latency()) { [weak exchange] in
+            if ["/v1/changes", "/v1/push"].contains(request.path) { self.atResponse.removeValue(forKey: device)?() }
             if let exchange { self.receive(response, fate, exchange, device) }
           }
         }
@@ -178,10 +190,18 @@ final class SimulatedNetwork: @unchecked Sendable {
   }
 
   private func drawFate(of request: Request) -> Fate {
+    if holdsPushes, request.path == "/v1/push" { return .late }
+    if let commonFate, random.chance(0.7) { return commonFate }
     guard random.chance(trouble) else { return .delivered }
     // Few requests are pushes.
     if request.path == "/v1/push", random.chance(0.3) { return .disconnected }
     return random.pick(Fate.allCases)
+  }
+
+  /// How long a request is on its way that a proxy holds, or whose client has given up.
+  private func delayOfLate() -> Int64 {
+    if holdsPushes { return Int64(random.number(3_000_000..<40_000_000)) }
+    return Int64(random.number(31_000_000..<random.pick([60_000_000, 120_000_000, 400_000_000])))
   }
 
   private func receive(_ response: Response?, _ fate: Fate, _ exchange: RequestTask, _ device: String) {
@@ -236,30 +256,10 @@ final class SimulatedNetwork: @unchecked Sendable {
       if isRevoked { look(at: response, toRevokedTokenOf: device, request) }
       trace.note(
         "response", "\(device) \(request.path) \(response.map { "\($0.status), \($0.body.count) bytes" } ?? "none")")
-      tally(request, response)
+      tally(request, response, isAwaited: delivery.isAwaited)
       trace.detail("\(request.path) received \(Self.text(request.body))")
       trace.detail("\(request.path) returned \(Self.text(response?.body ?? []))")
       finish(response)
-    }
-  }
-
-  /// Counts the statuses of requests and the results of operations.
-  private func tally(_ request: Request, _ response: Response?) {
-    guard let response else { return trace.tally("response: none") }
-    trace.tally("response: \(response.status)")
-    guard request.path == "/v1/push", response.status == 200, let push = try? PushResponse(json: response.body) else {
-      return
-    }
-    for result in push.results {
-      let kind =
-        switch result.outcome {
-        case .accepted: "accepted"
-        case .merged: "merged"
-        case .conflict(let kind, _, _, _): "conflict \(kind.rawValue)"
-        case .rejected(let problem): "rejected \(problem.status)"
-        case .waiting: "waiting"
-        }
-      trace.tally("result: \(kind)")
     }
   }
 

@@ -54,12 +54,16 @@ struct PhotoQuiet {
     return absent.count
   }
 
-  /// Transfers that wait for their time, and not for a device that has the file.
+  /// Transfers that wait for their time, and not for a device that has the file. While the server lacks the record of a photo,
+  /// because a user has to decide, it may have other bytes under the name.
   private func delayed(_ device: any WatchedDevice) throws -> Int {
     try device.read { connection in
       try connection.fetchOne(
         """
-        SELECT count(*) FROM AttachmentTransfer WHERE status = 'pending' AND scheduledAt IS NOT NULL AND absences = 0
+        SELECT count(*) FROM AttachmentTransfer AS transfer
+        WHERE status = 'pending' AND scheduledAt IS NOT NULL AND absences = 0 AND NOT EXISTS (
+          SELECT 1 FROM OfflinePhoto AS photo JOIN OfflineSyncQueue AS operation ON operation.entityUuid = photo.uuid
+          WHERE photo.contentUuid = transfer.contentUuid AND photo.syncVersion = 0 AND operation.completedAt IS NULL)
         """, as: Int.self) ?? 0
     }
   }

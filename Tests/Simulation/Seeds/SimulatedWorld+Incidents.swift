@@ -10,10 +10,10 @@ extension SimulatedWorld {
   /// What incidents leave for later ones and for the checks.
   struct Incidents {
     var circumstances = Circumstances()
-    /// The values that devices and server must have afterwards, one for each loss of the server.
-    var kept: [KeptValues] = []
     /// Whether the first comparison may find differences.
     var mayDiffer = false
+    /// The values that devices and server must have afterwards, one for each loss of the server.
+    var kept: [KeptValues] = []
     /// The backups of vaults by device, with the length of the journal.
     var vaultBackups: [String: (path: String, entries: Int)] = [:]
     var serverBackup: (path: String, workload: Workload)?
@@ -24,6 +24,7 @@ extension SimulatedWorld {
 
   /// Performs one incident while the devices do not run.
   func happen() throws {
+    if has(.network), random.chance(0.6) { try holdPushes() }
     trace.note("world", "stops for an incident")
     for device in devices { try stop(device, byPowerCut: random.chance(0.3)) }
     for device in devices { try open(device, lives: false) }
@@ -43,6 +44,14 @@ extension SimulatedWorld {
       try restoreServer()
     }
     try goOn()
+  }
+
+  /// Lets devices write for some seconds while a proxy holds their pushes, which arrive after the incident.
+  private func holdPushes() throws {
+    network.holdsPushes = true
+    scheduler.run(until: scheduler.now + Int64(random.number(500_000..<5_000_000)))
+    network.holdsPushes = false
+    try repair()
   }
 
   /// Restores the server from a backup, while the devices do not run, and goes on.
@@ -77,7 +86,8 @@ extension SimulatedWorld {
       incidents.vaultBackups[device.name] = (path, device.journal.entries.count)
       trace.note("incident", "\(device.name) is backed up")
     }
-    if incidents.serverBackup == nil || random.chance(0.3) { try backUpServer() }
+    // A backup that is older lacks more.
+    if incidents.serverBackup == nil || random.chance(0.15) { try backUpServer() }
   }
 
   func backUpServer() throws {
@@ -131,7 +141,6 @@ extension SimulatedWorld {
     for index in backup.entries..<max(backup.entries, device.journal.entries.count) { device.settle(index) }
     for index in incidents.kept.indices { incidents.kept[index].forgetValues(of: device.name) }
     trace.note("incident", "the vault of \(device.name) is restored")
-    incidents.mayDiffer = true
     try open(device, lives: false)
     // The server takes two vaults with one id for one device.
     if let id, try device.read({ try SyncSettings.value(.deviceId, in: $0) }) == id {
@@ -160,7 +169,6 @@ extension SimulatedWorld {
     let known = Set(try server.history().versions.map { "\($0.uuid) \($0.version)" })
     incidents.circumstances.resent.formUnion(old.filter { !known.contains("\($0.uuid) \($0.version)") }.map(\.uuid))
     trace.note("incident", "the server is restored")
-    incidents.mayDiffer = true
     try resetRetention()
     try perform { try await server.start() }
     // The restored directory has the tokens of its backup.
@@ -181,7 +189,6 @@ extension SimulatedWorld {
       _ = try await folder.startEpochs(directory, shipped: [schema])
     }
     trace.note("incident", "the server starts an epoch")
-    incidents.mayDiffer = true
     try perform { try await server.start() }
   }
 

@@ -58,7 +58,7 @@ extension SimulatedWorld {
     guard has(kind == simulated_power_cut ? .power : .disk) else { return nil }
     // A keyring is written with few operations that change the disk.
     return random.chance(0.6)
-      ? ([simulated_write, simulated_sync, simulated_name], random.number(0..<12), kind)
+      ? (Machine.everyWrite, random.number(0..<12), kind)
       : (Machine.everyOperation, random.number(0..<random.pick([20, 600])), kind)
   }
 

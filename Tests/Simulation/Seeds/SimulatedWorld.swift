@@ -166,10 +166,13 @@ final class SimulatedWorld {
     let first = devices.count
     while devices[..<first].contains(where: { $0.writes < scale.writes }) {
       network.trouble = has(.network) ? random.pick([0, 0.02, 0.2, 0.5]) : 0
+      let hasCommonFate = api == nil && has(.network) && random.chance(0.1)
+      network.commonFate = hasCommonFate ? random.pick(SimulatedNetwork.commonFates) : nil
       network.offline = has(.offline) ? Set(devices.map(\.name).filter { _ in random.chance(shareOffline) }) : []
       if !network.offline.isEmpty { faults += 1 }
       try plan()
       scheduler.run(until: scheduler.now + Int64(random.number(500_000..<20_000_000)))
+      network.commonFate = nil
       try repair()
       try noteIdentities()
       try disturbFiles()
@@ -193,10 +196,12 @@ final class SimulatedWorld {
     case 0, 1:
       let device = random.pick(devices)
       guard has(.power) else { return }
+      if random.chance(0.5) { return failAtResponse(device, simulated_power_cut) }
       device.machine.fail(Machine.everyOperation, after: random.number(0..<3_000), simulated_power_cut)
     case 2:
       let device = random.pick(devices)
       guard has(.disk) else { return }
+      if random.chance(0.5) { return failAtResponse(device, random.pick([simulated_io_error, simulated_full])) }
       device.machine.fail(
         random.pick([Machine.everyOperation, [simulated_write], [simulated_sync]]), after: random.number(0..<600),
         random.pick([simulated_io_error, simulated_full]))
@@ -221,6 +226,12 @@ final class SimulatedWorld {
     }
   }
 
+  /// Lets the disk of a device fail while it stores the next response.
+  private func failAtResponse(_ device: SimulatedDevice, _ fault: simulated_fault) {
+    let count = random.number(0..<40)
+    network.atResponse[device.name] = { device.machine.fail([simulated_write, simulated_sync], after: count, fault) }
+  }
+
   private func jump(_ machine: Machine) {
     faults += 1
     if random.chance(0.2) {
@@ -239,6 +250,7 @@ final class SimulatedWorld {
     if let violation = network.violation ?? service?.violation ?? api?.violation { throw violation }
     for machine in devices.map(\.machine) + [temporary] { try SecrecyCheck.checkWrites(to: machine) }
     try TransactionMeter.check()
+    network.atResponse = [:]
     for device in devices {
       if let violation = device.violation { throw violation }
       let machine = device.machine

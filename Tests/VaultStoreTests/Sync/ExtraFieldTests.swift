@@ -68,6 +68,36 @@ import VaultKeys
     #expect(try count("SyncExtraFields") == 0)
   }
 
+  /// Stores version 1 of the record and seals an edit of it.
+  private func sealEdit() throws -> PushOperation {
+    _ = try apply(remote(["title": "Elm"], version: 1))
+    try vault.database.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Oak'") }
+    return try #require(try vault.syncNow { try $0.nextBatch(limit: 25).operations.first })
+  }
+
+  private func acknowledge(_ sent: PushOperation, _ outcome: PushResult.Outcome) throws {
+    var counts = PushCounts()
+    try vault.syncNow { try $0.acknowledge(outcome, of: sent, jitter: 0, counts: &counts) }
+  }
+
+  @Test("A record keeps the unknown members of a merged version")
+  func unknownMembersOfMergedVersions() throws {
+    try acknowledge(sealEdit(), .merged(remote(["title": "Ash", "later": 5], version: 2), lost: []))
+    #expect(try count("SyncExtraFields") == 1)
+  }
+
+  @Test("A record has the unknown members of the version that it gets in a new epoch")
+  func unknownMembersOfNewEpoch() throws {
+    _ = try apply(remote(["title": "Elm", "earlier": 5], version: 1))
+    var (repaired, counts) = (RepairCounts(), ApplyCounts())
+    try vault.syncNow { transaction in
+      let record = remote(["title": "Ash", "later": 5], version: 1)
+      try transaction.changes.takeAfterNewEpoch(record, repaired: &repaired, counts: &counts)
+    }
+    let kept = try vault.database.read { try $0.fetch("SELECT fields FROM SyncExtraFields", as: String.self) }
+    #expect(kept == [#"{"later":5}"#])
+  }
+
   @Test("An entity name that no schema can have is not kept; one that another schema may have is kept and reported")
   func impossibleEntities() throws {
     for name in ["", "  ", "a\u{0}b", "a\nb", String(repeating: "x", count: 201)] {
