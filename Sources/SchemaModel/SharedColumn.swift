@@ -14,9 +14,6 @@ package struct SharedColumn: Sendable {
     package let entityType: String
     package let table: String
     package let key: String
-    /// The column of the referenced record's local id. It may equal ``key``.
-    package let localKey: String
-    package var isLocalId: Bool { key == localKey }
     /// Whether a deletion of the referenced record deletes this record.
     package let cascades: Bool
   }
@@ -241,7 +238,7 @@ extension Entity {
           return nil
         }
         return SharedColumn.Reference(
-          entityType: entity.type, table: key.table, key: pair.to, localKey: entity.key,
+          entityType: entity.type, table: key.table, key: pair.to,
           cascades: key.onDelete == .cascade)
       }
       return SharedColumn(column: column, isStrict: table.isStrict, reference: reference)

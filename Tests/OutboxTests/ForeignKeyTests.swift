@@ -188,4 +188,25 @@ import VaultStore
     let batch = try sync { try $0.nextBatch(limit: 5).operations }
     #expect(batch.map { $0.patch.fields["wholeId"] } == [.text("p1")])
   }
+
+  // Found by the simulation, seed 33: SQLite had given the local id of the record that was undone to another one.
+  @Test("A reference does not lead to the record that has the local id of an undone one")
+  func undoneVersion() throws {
+    struct Undone: Error {}
+    try sync { transaction in
+      var counts = ApplyCounts()
+      #expect(throws: Undone.self) {
+        try transaction.connection.savepoint {
+          try transaction.changes.apply(
+            [Self.version(1, of: "Unit", "u1", [:]), Self.version(1, of: "Part", "p1", ["unitId": "u1"])],
+            counts: &counts)
+          throw Undone()
+        }
+      }
+      try transaction.changes.apply(
+        [Self.version(1, of: "Unit", "u2", [:]), Self.version(1, of: "Part", "p2", ["unitId": "u1"])], counts: &counts)
+    }
+    #expect(try values("SELECT uuid FROM OfflinePart").isEmpty)
+    #expect(try values("SELECT entityUuid || ' waits for ' || waitsFor FROM SyncInbox") == ["p2 waits for u1"])
+  }
 }

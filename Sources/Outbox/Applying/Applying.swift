@@ -76,7 +76,7 @@ package struct RemoteChanges: SyncComponent {
     func insert() throws {
       try table.insert(
         remote.entityUuid, remote.state,
-        .init(serverId: remote.serverId, createdAt: remote.createdAt, lastSyncedAt: serverNow), references: references,
+        .init(serverId: remote.serverId, createdAt: remote.createdAt, lastSyncedAt: serverNow),
         in: connection)
     }
     do {
@@ -138,7 +138,7 @@ package struct RemoteChanges: SyncComponent {
       record.key, from: record.state, to: state,
       .init(
         serverId: remote.serverId, createdAt: record.corrected(createdAt: remote.createdAt), lastSyncedAt: serverNow),
-      references: references, isGone: remote.state.isDeleted, in: connection)
+      isGone: remote.state.isDeleted, in: connection)
     if !isTaken, record.state.isDeleted, !state.isDeleted { try restoreDependents(of: record.key, table) }
     guard isTaken, !remote.state.isDeleted, try !restoreIfReparented(record.key, table) else { return }
     // A cascade deleted the record on this device, and the server learns of that later.
@@ -208,7 +208,7 @@ package struct RemoteChanges: SyncComponent {
       record.key, from: record.state, to: merged,
       .init(
         serverId: remote.serverId ?? record.serverId, createdAt: record.corrected(createdAt: remote.createdAt),
-        isDirty: !isDone, syncStatus: isDone ? "synced" : "pending", lastSyncedAt: serverNow), references: references,
+        isDirty: !isDone, syncStatus: isDone ? "synced" : "pending", lastSyncedAt: serverNow),
       isGone: remote.state.isDeleted, in: connection)
     try table.compute(result.fieldsToCompute, ofKey: record.key, in: connection)
     return isDone ? .clean : .queued

@@ -36,8 +36,7 @@ extension RemoteChanges {
     return try storing(remote, table) {
       try table.insert(
         remote.entityUuid, state,
-        .init(serverId: remote.serverId, createdAt: remote.createdAt, lastSyncedAt: serverNow),
-        references: references, in: connection)
+        .init(serverId: remote.serverId, createdAt: remote.createdAt, lastSyncedAt: serverNow), in: connection)
     }
   }
 
@@ -54,7 +53,7 @@ extension RemoteChanges {
     return try storing(remote, table) {
       try table.update(
         record.key, from: record.state, to: state, .init(serverId: remote.serverId, lastSyncedAt: serverNow),
-        references: references, in: connection)
+        in: connection)
     }
   }
 

@@ -291,7 +291,7 @@ extension RemoteChanges {
           try rebase(record, base: base, on: remote, table)
         } else {
           try table.update(
-            record.key, from: record.state, to: state, .init(serverId: record.serverId), references: references,
+            record.key, from: record.state, to: state, .init(serverId: record.serverId),
             in: connection)
         }
       }

@@ -79,7 +79,7 @@ extension RemoteChanges {
           record.key, from: record.state, to: remote.state,
           .init(
             serverId: remote.serverId, createdAt: record.corrected(createdAt: remote.createdAt),
-            lastSyncedAt: serverNow), references: references, in: connection)
+            lastSyncedAt: serverNow), in: connection)
       } else {
         // The base of a record that this device just created is the payload of its create.
         let isKnown = isBehind || version == 0
@@ -156,7 +156,7 @@ extension RemoteChanges {
     state.syncVersion = 0
     try BaseTable.forget(type, record.key, in: connection)
     try table.update(
-      record.key, from: record.state, to: state, .init(serverId: nil), references: references, in: connection)
+      record.key, from: record.state, to: state, .init(serverId: nil), in: connection)
     try queueAgain(record, state.isDeleted ? .delete : .create, table)
   }
 
@@ -181,7 +181,7 @@ extension RemoteChanges {
     state.syncVersion = 0
     try table.update(
       record.key, from: record.state, to: state,
-      .init(serverId: nil, isDirty: false, syncStatus: "pending"), references: references, in: connection)
+      .init(serverId: nil, isDirty: false, syncStatus: "pending"), in: connection)
     // The row stays until the deletion of its root is decided. If the root is restored, the record is sent again.
     try BaseTable.forget(table.entity.type, record.key, .withoutFamily, in: connection)
   }

@@ -37,7 +37,7 @@ extension RemoteChanges {
           record.key, from: record.state, to: remote.state,
           .init(
             serverId: remote.serverId, createdAt: record.corrected(createdAt: remote.createdAt),
-            lastSyncedAt: serverNow), references: references, in: connection)
+            lastSyncedAt: serverNow), in: connection)
       }
       if remote.state.isDeleted { try noteGone(record.key, table) }
     }
@@ -62,7 +62,7 @@ extension RemoteChanges {
       state.syncVersion = 0
       try table.update(
         record.key, from: record.state, to: state, .init(serverId: nil, isDirty: true, syncStatus: "conflict"),
-        references: references, in: connection)
+        in: connection)
       record = try table.find(uuid, in: connection) ?? record
       try conflicts.open(.deletedRemotely, [], base: base, remote: nil, record, table)
       return
@@ -72,7 +72,7 @@ extension RemoteChanges {
     try BaseTable.forget(type, record.key, in: connection)
     (state.isDeleted, state.syncVersion) = (true, 0)
     try table.update(
-      record.key, from: record.state, to: state, .init(serverId: nil), references: references, in: connection)
+      record.key, from: record.state, to: state, .init(serverId: nil), in: connection)
     _ = try openConflictsOfOrphans(of: record.key, type, kind: .deletedRemotely)
   }
 }

@@ -185,7 +185,7 @@ package struct ConflictResolver: SyncComponent {
       record.key, from: record.state, to: shared,
       .init(
         serverId: record.serverId, isDirty: !patch.isEmpty, syncStatus: patch.isEmpty ? "synced" : "pending",
-        lastSyncedAt: serverNow), references: references, in: connection)
+        lastSyncedAt: serverNow), in: connection)
     if !patch.isEmpty { try table.compute(ofKey: record.key, in: connection) }
   }
 
@@ -248,7 +248,7 @@ package struct ConflictResolver: SyncComponent {
     try outbox.queue(state.syncVersion == 0 && !isRestored ? .create : .update, record, table, pending: [])
     try table.update(
       record.key, from: record.state, to: state,
-      .init(serverId: record.serverId, isDirty: true, syncStatus: "pending"), references: references, in: connection)
+      .init(serverId: record.serverId, isDirty: true, syncStatus: "pending"), in: connection)
   }
 
   /// Leaves a record its UNIQUE values where another record of this device has the new ones.

@@ -141,7 +141,7 @@ struct AcknowledgementHandler: SyncComponent {
       record.key, from: record.state, to: state,
       .init(
         serverId: serverId, createdAt: record.corrected(createdAt: createdAt ?? record.createdAt), isDirty: !isDone,
-        syncStatus: isDone ? "synced" : "pending", lastSyncedAt: serverNow), references: references,
+        syncStatus: isDone ? "synced" : "pending", lastSyncedAt: serverNow),
       in: connection)
   }
 
@@ -241,7 +241,7 @@ struct AcknowledgementHandler: SyncComponent {
         record.key, from: record.state, to: kept,
         .init(
           serverId: record.serverId, createdAt: record.createdAt, isDirty: true, syncStatus: "pending",
-          lastSyncedAt: serverNow), references: sync.references, isGone: true, in: connection)
+          lastSyncedAt: serverNow), isGone: true, in: connection)
       record = try table.find(key: record.key, in: connection) ?? record
     }
     // The row keeps a reference whose server value is a record that is missing here. It is not sent again: after a
@@ -287,7 +287,7 @@ struct AcknowledgementHandler: SyncComponent {
     state.syncVersion = 0
     try table.update(
       record.key, from: record.state, to: state,
-      .init(serverId: nil, isDirty: record.isDirty, syncStatus: record.syncStatus), references: references,
+      .init(serverId: nil, isDirty: record.isDirty, syncStatus: record.syncStatus),
       in: connection)
   }
 }

@@ -12,7 +12,6 @@ extension SyncComponent {
   var now: Int64 { sync.now }
   var serverNow: Int64 { sync.serverNow }
   var clockOffset: Int64 { sync.clockOffset }
-  var references: ReferenceCache { sync.references }
   var inbox: InboxState { sync.inbox }
   var outbox: Outbox { sync.outbox }
   var changes: RemoteChanges { sync.changes }

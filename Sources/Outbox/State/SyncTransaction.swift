@@ -13,8 +13,6 @@ package struct SyncTransaction {
   package let now: Int64
   /// The time by the server's clock minus the time by the device's clock, in milliseconds.
   package let clockOffset: Int64
-  /// The local ids of referenced records.
-  package let references = ReferenceCache()
   /// Facts about the inbox, which is mostly empty.
   let inbox = InboxState()
   let schemaVersions = SchemaVersions()

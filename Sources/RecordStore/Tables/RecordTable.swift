@@ -218,10 +218,9 @@ extension RecordTable {
   ///   violated rule of the table.
   @discardableResult
   package func insert(
-    _ uuid: String, _ state: RecordState, _ bookkeeping: Bookkeeping, references: ReferenceCache,
-    in connection: WriteConnection
+    _ uuid: String, _ state: RecordState, _ bookkeeping: Bookkeeping, in connection: WriteConnection
   ) throws -> Int64 {
-    let values = try values(of: state.fields, references, connection, newUuid: uuid) + common(state, bookkeeping)
+    let values = try values(of: state.fields, connection, newUuid: uuid) + common(state, bookkeeping)
     let names = values.map(\.name)
     let sql = names == usualNames ? usualInsertion : Self.insertion(of: names, into: entity)
     try connection.withStatement(sql) { statement in
@@ -238,15 +237,15 @@ extension RecordTable {
   /// - Parameter isGone: whether the server has deleted the record. A row that keeps a reference then keeps its version
   ///   as well, because a user can restore it from the version whose values the row has. `nil` on the server, and if
   ///   the state determines whether the deletion is final.
-  /// - Throws: the errors of ``insert(_:_:_:references:in:)``.
+  /// - Throws: the errors of ``insert(_:_:_:in:)``.
   package func update(
-    _ key: Int64, from old: RecordState, to state: RecordState, _ bookkeeping: Bookkeeping, references: ReferenceCache,
-    isGone: Bool? = nil, in connection: WriteConnection
+    _ key: Int64, from old: RecordState, to state: RecordState, _ bookkeeping: Bookkeeping, isGone: Bool? = nil,
+    in connection: WriteConnection
   ) throws {
     let changed = changedFields(from: old.fields, to: state.fields)
     let leavesOutMissing = isGone ?? state.isDeleted
     let possible = leavesOutMissing ? try leavingOutMissingParents(changed, over: old.fields, connection) : changed
-    let fields = try values(of: possible, references, connection, leavesOutMissing: leavesOutMissing)
+    let fields = try values(of: possible, connection, leavesOutMissing: leavesOutMissing)
     var state = state
     if isGone == true, !bookkeeping.isDirty, fields.count < changed.members.count(where: { places[$0.name] != nil }) {
       state.syncVersion = old.syncVersion
@@ -294,8 +293,7 @@ extension RecordTable {
   }
 
   private func values(
-    of fields: SyncObject, _ references: ReferenceCache, _ connection: Connection, leavesOutMissing: Bool = false,
-    newUuid: String? = nil
+    of fields: SyncObject, _ connection: Connection, leavesOutMissing: Bool = false, newUuid: String? = nil
   ) throws -> [(name: String, argument: SQLArgument)] {
     var values: [(name: String, argument: SQLArgument)] = []
     values.reserveCapacity(fields.count + 9)
@@ -310,7 +308,7 @@ extension RecordTable {
         throw VaultError(.badValue, "\(entity.type).\(member.name) \(error.message)", name: member.name)
       }
       if let reference = column.reference, case .text(let uuid) = argument {
-        if let key = try key(of: uuid, reference, references, connection) {
+        if let key = try key(of: uuid, reference, connection) {
           argument = key
         } else if uuid == newUuid, let own = try ownKey(reference, in: fields) {
           argument = own
@@ -333,19 +331,17 @@ extension RecordTable {
     return try columns[place].argument(value)
   }
 
+  /// Returns the key of a referenced record. Each call looks the record up: after a savepoint was undone, another record may
+  /// have its local id.
   private func key(
-    of uuid: String, _ reference: SharedColumn.Reference, _ references: ReferenceCache, _ connection: Connection
+    of uuid: String, _ reference: SharedColumn.Reference, _ connection: Connection
   ) throws -> SQLArgument? {
-    func find<Value: SQLValue>(_ type: Value.Type) throws -> Value? {
-      let key = SQL.quoted(reference.key)
-      return try connection.withStatement("SELECT \(key) FROM \(SQL.quoted(reference.table)) WHERE uuid = ?") {
-        statement in
-        try statement.bind(uuid, at: 1)
-        return try statement.step() ? try statement.row.decode(Value.self, at: 0) : nil
-      }
+    let key = SQL.quoted(reference.key)
+    let found = try connection.withStatement("SELECT \(key) FROM \(SQL.quoted(reference.table)) WHERE uuid = ?") {
+      statement in
+      try statement.bind(uuid, at: 1)
+      return try statement.step() ? try statement.row.decode(SQLArgument.self, at: 0) : nil
     }
-    // Keys other than the local id may change while a transaction runs.
-    guard reference.isLocalId else { return try find(SQLArgument.self).flatMap { $0 == .null ? nil : $0 } }
-    return try references.key(reference.table + uuid) { try find(Int64.self) }.map { .integer($0) }
+    return found == .null ? nil : found
   }
 }

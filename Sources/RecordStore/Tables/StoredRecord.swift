@@ -40,24 +40,6 @@ package struct MissingReferences: Error, Sendable {
   package let references: [(column: String, entityType: String, uuid: String)]
 }
 
-/// The local ids of records that a transaction has looked up, so that the dependents of a page look up their parent
-/// once.
-package final class ReferenceCache {
-  private var keys: [String: Int64] = [:]
-
-  package init() {}
-
-  /// Returns the local id of a record, and looks it up only once.
-  package func key(_ name: String, orFind find: () throws -> Int64?) rethrows -> Int64? {
-    if let key = keys[name] { return key }
-    guard let key = try find() else { return nil }
-    // The cache is limited, so that a long transaction does not use more and more memory.
-    if keys.count >= 10_000 { keys.removeAll(keepingCapacity: true) }
-    keys[name] = key
-    return key
-  }
-}
-
 /// The bases of changed records: the table `SyncBase`.
 package enum BaseTable {
   package static func find(_ type: String, _ key: Int64, in connection: Connection) throws -> RecordState? {

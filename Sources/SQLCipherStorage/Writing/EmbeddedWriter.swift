@@ -10,7 +10,6 @@ struct EmbeddedWriter: RecordWriting {
   let connection: WriteConnection
   let entities: Entities
   let map: EntityMap
-  private let references = ReferenceCache()
 
   init(_ connection: WriteConnection, _ entities: Entities, _ map: EntityMap) {
     reader = EmbeddedReader(connection, map)
@@ -203,12 +202,12 @@ struct EmbeddedWriter: RecordWriting {
     leavingOut released: SyncObject, _ computing: [String], _ table: RecordTable
   ) throws {
     guard !isNew, let row = try table.find(name.entityUuid, in: connection) else {
-      let key = try table.insert(name.entityUuid, state, bookkeeping, references: references, in: connection)
+      let key = try table.insert(name.entityUuid, state, bookkeeping, in: connection)
       return try table.compute(table.alwaysComputed, ofKey: key, in: connection)
     }
     var state = state
     for member in released.members { state.fields[member.name] = row.state.fields[member.name] }
-    try table.update(row.key, from: row.state, to: state, bookkeeping, references: references, in: connection)
+    try table.update(row.key, from: row.state, to: state, bookkeeping, in: connection)
     try table.compute(computing.filter { !table.alwaysComputed.contains($0) }, ofKey: row.key, in: connection)
     try table.compute(table.alwaysComputed, ofKey: row.key, in: connection)
   }
@@ -351,7 +350,7 @@ extension EmbeddedWriter {
     let serverId = try nextServerId(name.entityType)
     try table.update(
       row.key, from: row.state, to: state, RecordTable.Bookkeeping(serverId: .integer(serverId), lastSyncedAt: time),
-      references: ReferenceCache(), in: connection)
+      in: connection)
     try note(
       ServerRecord(
         name: name, serverId: serverId, sequence: try nextSequence(), createdAt: row.createdAt, state: state,

@@ -16,6 +16,7 @@ extension SimulatedWorld {
     let (path, hidden) = ("\(accounts)/\(account)", "\(server.machine.root)/absent")
     try perform { try await server.stop(byPowerCut: false) }
     try moveFolder(path, to: hidden)
+    network.lacksAccount = true
     trace.note("change", "the data of the account are away")
     try perform { try await server.start() }
     scheduler.run(until: scheduler.now + Int64(changes.random.number(5_000_000..<120_000_000)))
@@ -23,6 +24,7 @@ extension SimulatedWorld {
     try perform { try await server.stop(byPowerCut: false) }
     if Files.exists(path) { try Files.removeTree(path) }
     try moveFolder(hidden, to: path)
+    network.lacksAccount = false
     trace.note("change", "the data of the account are back")
     try perform { try await server.start() }
   }

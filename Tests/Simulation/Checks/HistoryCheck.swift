@@ -99,6 +99,11 @@ struct HistoryCheck {
       "SELECT idempotencyKey, answer FROM ServerAnswer WHERE answer LIKE '%parent_missing%'", as: String.self,
       String.self)
     let known = Set(history.map(\.uuid))
+    // The first create of each record. The ids of operations are ordered by their time.
+    var creates: [String: String] = [:]
+    for operation in operations.values where operation.kind == .create {
+      creates[operation.entityUuid] = min(creates[operation.entityUuid] ?? operation.operationId, operation.operationId)
+    }
     for (key, response) in refused {
       guard let operation = operations[key],
         case .conflict(.parentMissing, let fields, _, _) = try PushResult(wire: SyncValue(parsing: response)).outcome
@@ -111,6 +116,8 @@ struct HistoryCheck {
         else { continue }
         // A request from before a restore may reach the restored server, before the parent that it has lost is sent again.
         if resent.contains(operation.entityUuid), resent.contains(parent) { continue }
+        // The create was made later, when a user restored a parent that had been deleted with its own parent.
+        if let create = creates[parent], create > operation.operationId { continue }
         throw Violation(
           4,
           ["\(operation.entityType) \(operation.entityUuid) came before its \(member.name) \(parent)"]

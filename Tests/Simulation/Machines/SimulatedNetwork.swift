@@ -69,6 +69,8 @@ final class SimulatedNetwork: @unchecked Sendable {
   var isDown = false
   /// The number of requests of each device that reached the server.
   private(set) var delivered: [String: Int] = [:]
+  /// Whether the data of the account are away. The server then refuses each push with 503.
+  var lacksAccount = false
   /// Whether the server answers only who it is, because the rest of it does not work yet.
   var identifiesOnly = false
   /// The number of requests that were not delivered as they should be.
@@ -229,7 +231,7 @@ final class SimulatedNetwork: @unchecked Sendable {
     let generation = peer.generation
     let task = deliver(request, isAwaited: false, from: device) { [self] response in
       guard request.path == "/v1/push", let response, generation == peer.generation, !peer.machine.hasFailed,
-        [500, 503].contains(response.status)
+        !lacksAccount, [500, 503].contains(response.status)
       else { return }
       violation = violation ?? Violation(5, "a push of \(device) ended with its connection: \(response.status)")
     }
