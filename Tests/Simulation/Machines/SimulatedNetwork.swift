@@ -85,6 +85,9 @@ final class SimulatedNetwork: @unchecked Sendable {
   private(set) var violation: Violation?
   /// The operations that devices have sent, by idempotency key.
   private(set) var operations: [String: PushOperation] = [:]
+  /// Keys whose operation a device has sent again with the names of a later schema. The server refuses them with 409, and the
+  /// device sends the changes under another key.
+  private(set) var changedKeys: Set<String> = []
 
   init(_ scheduler: Scheduler, _ trace: Trace, _ peer: any SimulatedPeer, _ random: Seeded) {
     (self.scheduler, self.trace, self.peer, self.random) = (scheduler, trace, peer, random)
@@ -334,7 +337,10 @@ final class SimulatedNetwork: @unchecked Sendable {
 
   private func note(_ request: Request) {
     guard request.path == "/v1/push", let push = try? PushRequest(json: request.body) else { return }
-    for operation in push.operations { operations[operation.idempotencyKey ?? ""] = operation }
+    for operation in push.operations {
+      let key = operation.idempotencyKey ?? ""
+      if let before = operations.updateValue(operation, forKey: key), before != operation { changedKeys.insert(key) }
+    }
   }
 
   private func later(_ microseconds: Int64, _ body: @escaping @Sendable () -> Void) {

@@ -70,7 +70,9 @@ extension SimulatedWorld {
     defer { database.close() }
     let keys = try database.read { try $0.fetch("SELECT idempotencyKey FROM ServerAnswer ORDER BY 1", as: String.self) }
     // The service has a token of its own.
-    let operations = keys.compactMap { network.operations[$0] }.filter { !$0.operationId.hasPrefix("service") }
+    let operations = keys.filter { !network.changedKeys.contains($0) }.compactMap { network.operations[$0] }.filter {
+      !$0.operationId.hasPrefix("service")
+    }
     guard !operations.isEmpty else { return }
     let probe = OneThread(value: ReusedKeyProbe(device: devices[0], operation: random.pick(operations)))
     try perform { try await probe.value.check() }
