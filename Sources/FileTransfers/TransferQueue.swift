@@ -45,7 +45,7 @@ package struct TransferQueue {
     try await confirm()
     // Files that become due during the run belong to the next one. If all files have to wait, this run ends.
     begun = vault.environment.now
-    // Most runs find no file. Those need one transaction.
+    // Most runs find no file, and such a run needs one transaction.
     guard let first = try await next(true) else { return }
     let lane = self
     report = try await withThrowingTaskGroup(of: FileReport.self) { group in

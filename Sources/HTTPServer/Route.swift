@@ -39,9 +39,9 @@ package struct Route<User: Caller>: Sendable {
 
   /// Returns the values of the variables if a path matches the route; otherwise `nil`.
   func variables(in path: PathParts) -> [String: String]? {
-    guard path.words.count == parts.count else { return nil }
+    guard let words = path.words, words.count == parts.count else { return nil }
     var values: [String: String] = [:]
-    for (part, word) in zip(parts, path.words) {
+    for (part, word) in zip(parts, words) {
       switch part {
       case .word(let expected): if word != expected { return nil }
       case .variable(let name):
@@ -53,13 +53,14 @@ package struct Route<User: Caller>: Sendable {
   }
 }
 
-/// The words of a path between its slashes. A path without a slash at its begin has none.
+/// A path, split once for all routes.
 struct PathParts {
-  let words: [Substring]
+  /// The words between the slashes; `nil` for a path that does not begin with a slash.
+  let words: [Substring]?
 
   init(_ path: String) {
     guard path.unicodeScalars.first == "/" else {
-      words = []
+      words = nil
       return
     }
     // By scalars: a slash and a combining character behind it are one Character.

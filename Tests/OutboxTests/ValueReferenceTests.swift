@@ -313,12 +313,9 @@ import VaultStore
     #expect(try values("SELECT uuid FROM OfflineUnit ORDER BY uuid") == ["one", "theirs"])
   }
 
-  // Found by the simulation, seed 355: every decision was refused.
-  @Test("A user takes the server's record, although others reference the values of the own one")
-  func givenRow() throws {
-    try database.write { try $0.execute("INSERT INTO OfflineUnit (uuid, site, number) VALUES ('mine', 'a', 1)") }
-    try apply([Self.version(1, of: "Reading", "r1", Self.one)])
-    try apply([Self.version(1, of: "Unit", "theirs", Self.one)])
+  /// Lets the server refuse all operations, because the unit `theirs` has their values.
+  /// - Returns: the id of the conflict.
+  private func conflictWithTheirs() throws -> String {
     try sync { transaction in
       var counts = PushCounts()
       for operation in try transaction.nextBatch(limit: 5).operations {
@@ -329,7 +326,16 @@ import VaultStore
         )
       }
     }
-    let conflict = try #require(try values("SELECT conflictId FROM OfflineConflictResolution").first)
+    return try #require(try values("SELECT conflictId FROM OfflineConflictResolution").first)
+  }
+
+  // Found by the simulation, seed 355: every decision was refused.
+  @Test("A user takes the server's record, although others reference the values of the own one")
+  func givenRow() throws {
+    try database.write { try $0.execute("INSERT INTO OfflineUnit (uuid, site, number) VALUES ('mine', 'a', 1)") }
+    try apply([Self.version(1, of: "Reading", "r1", Self.one)])
+    try apply([Self.version(1, of: "Unit", "theirs", Self.one)])
+    let conflict = try conflictWithTheirs()
     try sync { try $0.resolver.resolve(conflict, ConflictDecision(side: .remote, user: "ada")) }
     #expect(try isConsistent())
     #expect(try values("SELECT uuid || isDeleted || isDirty || syncStatus FROM OfflineUnit") == ["theirs00synced"])
@@ -342,17 +348,7 @@ import VaultStore
   func givenRowBeforeArrival() throws {
     try database.write { try $0.execute("INSERT INTO OfflineUnit (uuid, site, number) VALUES ('mine', 'a', 1)") }
     try apply([Self.version(1, of: "Tag", "t1", Self.one)])
-    try sync { transaction in
-      var counts = PushCounts()
-      for operation in try transaction.nextBatch(limit: 5).operations {
-        try transaction.acknowledge(
-          .conflict(
-            .notUnique, fields: ["site", "number"], record: nil,
-            other: RecordReference(entityType: "Unit", entityUuid: "theirs")), of: operation, jitter: 0, counts: &counts
-        )
-      }
-    }
-    let conflict = try #require(try values("SELECT conflictId FROM OfflineConflictResolution").first)
+    let conflict = try conflictWithTheirs()
     let decision = ConflictDecision(side: .remote, user: "ada")
     let error = #expect(throws: VaultError.self) { try sync { try $0.resolver.resolve(conflict, decision) } }
     #expect(error?.code == .refused)

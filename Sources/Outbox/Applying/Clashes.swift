@@ -220,7 +220,7 @@ extension RemoteChanges {
   /// Removes a record that the server refused, and gives its row to the record that has its UNIQUE values at the server.
   /// - Returns: `false` if the inbox has no such version, or if the row has to stay.
   /// - Throws: ``VaultError`` with `refused` if records of the server reference the values and the other record has not
-  ///   arrived. They would be deleted with this one.
+  ///   arrived. The decision would delete these records as well.
   func giveRow(of record: StoredRecord, in conflict: OpenConflict, _ table: RecordTable) throws -> Bool {
     let entity = table.entity
     let json = try connection.fetchOne(

@@ -13,7 +13,7 @@ struct Quiet {
   let resolves: Bool
   /// The depth of the reference graph.
   let depth: Int
-  /// Whether the first comparison may find differences: a vault or the server was restored, or an epoch began.
+  /// Whether the first comparison may find differences: after the account was empty, and with processes after a restore.
   let mayDiffer: Bool
   /// Whether users take the server's side after some turns. A record whose parent the API does not create again comes back as
   /// a conflict as long as its user keeps it.
