@@ -76,8 +76,7 @@ package struct RemoteChanges: SyncComponent {
     func insert() throws {
       try table.insert(
         remote.entityUuid, remote.state,
-        .init(serverId: remote.serverId, createdAt: remote.createdAt, lastSyncedAt: serverNow),
-        in: connection)
+        .init(serverId: remote.serverId, createdAt: remote.createdAt, lastSyncedAt: serverNow), in: connection)
     }
     do {
       if table.defersForeignKeys { try checked(insert) } else { try insert() }

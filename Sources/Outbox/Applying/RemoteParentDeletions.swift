@@ -50,8 +50,7 @@ extension RemoteChanges {
         var state = follower.state
         state.isDeleted = true
         try child.update(
-          follower.key, from: follower.state, to: state, .init(serverId: follower.serverId),
-          in: connection)
+          follower.key, from: follower.state, to: state, .init(serverId: follower.serverId), in: connection)
         try noteFollower(follower.key, child.entity.type, of: root, rootType)
         try deleteFollowers(of: follower.key, child, root: root, rootType)
       }

@@ -67,8 +67,7 @@ extension SyncTransaction {
       if !record.state.isDeleted, base.isDeleted { try changes.deleteFollowersAgain(of: record.key, table) }
       try outbox.removeUnfinished(type, record.key)
       try table.update(
-        record.key, from: record.state, to: base, .init(serverId: record.serverId),
-        in: connection)
+        record.key, from: record.state, to: base, .init(serverId: record.serverId), in: connection)
       try BaseTable.forget(type, record.key, in: connection)
     }
     return 0
