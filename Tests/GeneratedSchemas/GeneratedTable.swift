@@ -117,7 +117,7 @@ struct GeneratedTable {
     return text
   }
 
-  private static func commonFields(_ serverIdType: String) -> [String] {
+  static func commonFields(_ serverIdType: String) -> [String] {
     [
       serverIdType.isEmpty ? "serverId" : "serverId \(serverIdType)",
       """

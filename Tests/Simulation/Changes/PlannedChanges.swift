@@ -23,6 +23,8 @@ enum Change: String, CaseIterable, Sendable {
   case deviceOnly
   /// A user logs out and logs in again later.
   case logout
+  /// A device follows some projects for a while.
+  case projects
 
   /// How many worlds have the change.
   var probability: Double {
@@ -36,6 +38,7 @@ enum Change: String, CaseIterable, Sendable {
     case .keys: 0.15
     case .family: 0.015
     case .deviceOnly, .logout: 0.08
+    case .projects: 0.7
     }
   }
 }
@@ -97,6 +100,7 @@ extension SimulatedWorld {
       case .family: try raiseFamily()
       case .deviceOnly: try chooseDeviceOnly()
       case .logout: try logOut()
+      case .projects: try followProjects()
       }
     }
   }

@@ -2,12 +2,12 @@ import CipherSQL
 import GeneratedSchemas
 import TestSupport
 
-/// Draws the next version of a schema: columns are added and renamed.
+/// Draws the next version of a schema: columns are added and renamed, and a table is added.
 struct SchemaUpgrade {
   private var sql: [String] = []
   private var kinds: [Kind]
-  /// Whether a column has another name. A device without the new name cannot agree with the server.
-  private(set) var renames = false
+  /// Whether a device without the upgrade cannot agree with the server: a column has another name, or there is a new table.
+  private(set) var isForAll = false
 
   /// An added column: its definition, and the values of users.
   private static let added: [(definition: String, values: [SQLArgument])] = [
@@ -21,8 +21,8 @@ struct SchemaUpgrade {
     ("TEXT DEFAULT '{}' CHECK (json_valid(COLUMN))", [.text("{}"), .text("[1, 2]"), .null]),
   ]
 
-  /// - Returns: the workload with the next version of its schema, and whether a column has another name.
-  static func draw(for workload: Workload, _ random: inout Seeded) throws -> (workload: Workload, renames: Bool) {
+  /// - Returns: the workload with the next version of its schema, and whether all devices need it in the end.
+  static func draw(for workload: Workload, _ random: inout Seeded) throws -> (workload: Workload, isForAll: Bool) {
     let schema = try workload.schema().schema
     var upgrade = SchemaUpgrade(kinds: workload.kinds)
     let number = schema.migrations.count + 1
@@ -33,9 +33,17 @@ struct SchemaUpgrade {
       upgrade.add(to: index, number, &random)
       if mayRename, random.chance(0.7) { upgrade.rename(in: index, number, &random) }
     }
-    let file = MigrationFile(version: number, name: "upgrade", sql: upgrade.sql.map { $0 + ";\n" }.joined())
+    var sql = upgrade.sql.map { $0 + ";\n" }.joined()
+    if random.chance(0.3) {
+      let table = AddedTable(
+        "Added\(number)", below: random.pick(workload.kinds), cascades: random.chance(0.5), schemaName: schema.name)
+      sql += table.sql
+      upgrade.kinds.append(table.kind)
+      upgrade.isForAll = true
+    }
+    let file = MigrationFile(version: number, name: "upgrade", sql: sql)
     let later = Schema(name: schema.name, migrations: schema.migrations + [file])
-    return (Workload(workload, later, upgrade.kinds), upgrade.renames)
+    return (Workload(workload, later, upgrade.kinds), upgrade.isForAll)
   }
 
   private init(kinds: [Kind]) { self.kinds = kinds }
@@ -82,7 +90,7 @@ struct SchemaUpgrade {
         + "AND columnName = '\(old.replacing("'", with: "''"))'")
     kinds[index] = kind.with(
       marker: place == nil ? new : kind.marker, others: others, references: kind.references)
-    renames = true
+    isForAll = true
   }
 }
 

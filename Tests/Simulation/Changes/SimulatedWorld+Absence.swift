@@ -39,6 +39,10 @@ extension SimulatedWorld {
     let accounts = server.path + "/accounts"
     guard let account = try Files.names(in: accounts).first else { return }
     let (path, hidden) = ("\(accounts)/\(account)", "\(server.machine.root)/absent")
+    try resumeAll()
+    for device in devices { try rest(device) }
+    // A device that compares itself with the empty account drops operations whose response it lacks.
+    try noteUnfinished()
     for device in devices { try stop(device, byPowerCut: false) }
     try perform { try await server.stop(byPowerCut: false) }
     try moveFolder(path, to: hidden)

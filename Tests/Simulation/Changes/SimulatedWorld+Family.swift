@@ -39,13 +39,12 @@ extension SimulatedWorld {
     try repair()
   }
 
-  /// Lets a user write beside the usual work, and starts the program again.
+  /// Lets a user write beside the usual work.
   private func act<Result>(as device: SimulatedDevice, _ body: (inout Person) throws -> Result) throws -> Result {
-    try perform { await device.rest() }
+    try rest(device)
     var person = device.person(changes.random.next())
     let result = try TransactionMeter.asUser { try body(&person) }
-    try stop(device, byPowerCut: false)
-    try open(device, lives: true)
+    try device.goOn()
     return result
   }
 }

@@ -4,8 +4,8 @@ import TestSupport
 /// An upgrade of the schema that reaches one machine after the other.
 struct PlannedUpgrade {
   let workload: Workload
-  /// Whether a column has another name. All devices need the new version in the end.
-  let renames: Bool
+  /// Whether all devices need the new version in the end.
+  let isForAll: Bool
   /// The machines that have the old version, with the times of their upgrades.
   var times: [String: Int64]
   /// When the server is restored from the backup before its upgrade; `nil` if it is not.
@@ -17,7 +17,7 @@ extension SimulatedWorld {
   func planUpgrade() throws {
     // FieldVault ships the schema of the photos; its versions are tested elsewhere.
     guard workload.folder != nil || workload.name.hasPrefix("generated"), changes.upgrade == nil else { return }
-    let (later, renames) = try SchemaUpgrade.draw(for: workload, &changes.random)
+    let (later, isForAll) = try SchemaUpgrade.draw(for: workload, &changes.random)
     // Some operators try the server alone for a while.
     let isServerFirst = changes.random.chance(0.4)
     var times = [server.machine.name: scheduler.now + Int64(changes.random.number(0..<60_000_000))]
@@ -25,13 +25,14 @@ extension SimulatedWorld {
       let first = isServerFirst ? 60_000_000 : 0
       times[device.name] = scheduler.now + Int64(changes.random.number(first..<first + 120_000_000))
     }
-    changes.upgrade = PlannedUpgrade(workload: later, renames: renames, times: times)
+    TransactionMeter.begin(Set(later.kinds.map(\.table)))
+    changes.upgrade = PlannedUpgrade(workload: later, isForAll: isForAll, times: times)
   }
 
   /// Gives the server an earlier version of the schema, which it upgrades again later.
   func revertUpgrade(to workload: Workload) throws {
     let (current, earlier) = (try server.workload.schema().schema, try workload.schema().schema)
-    guard earlier.migrations.count < current.migrations.count, changes.upgrade?.renames == false else { return }
+    guard earlier.migrations.count < current.migrations.count, changes.upgrade?.isForAll == false else { return }
     server.workload = workload
     trace.note("change", "the server has the schema before the upgrade")
     if devices.allSatisfy({ changes.upgrade?.times[$0.name] != nil }), changes.random.chance(0.6) {
@@ -51,10 +52,10 @@ extension SimulatedWorld {
     try restoreServerAlone()
   }
 
-  /// Upgrades the server and the devices that still have the old version. A device may keep it if no column was renamed.
+  /// Upgrades the server and the devices that still have the old version. A device may keep it unless all need the new one.
   func upgradeRest() throws {
     guard let planned = changes.upgrade else { return }
-    let keeps = !planned.renames && changes.random.chance(0.3)
+    let keeps = !planned.isForAll && changes.random.chance(0.3)
     try upgrade { !keeps || $0.key == server.machine.name }
   }
 
@@ -90,7 +91,7 @@ extension SimulatedWorld {
     let server = server
     try repair()
     // A device with the old name of a column sends its old value again after a rollback.
-    if !isSettling, changes.random.chance(0.4), changes.upgrade?.renames == false {
+    if !isSettling, changes.random.chance(0.4), changes.upgrade?.isForAll == false {
       try backUpServer()
       let time = scheduler.now + Int64(changes.random.number(5_000_000..<60_000_000))
       changes.upgrade?.rollback = time

@@ -14,6 +14,7 @@ struct StoreCheck {
       problems += try records(kind)
     }
     problems += try operations(isQuiet: isQuiet)
+    problems += try VaultInvariants.violations(device.vault.syncCatalog, in: connection).map { "doctor: \($0)" }
     guard problems.isEmpty else {
       throw Violation(2, ["on \(device.name)\(isQuiet ? "" : ", right after its process was gone"):"] + problems)
     }

@@ -34,7 +34,9 @@ extension Kind {
 
   static let restorationKinds: [Kind] = [
     Kind(
-      entity: "Project", key: "projectId", marker: "title", others: [("projectNumber", texts)], references: [],
+      entity: "Project", key: "projectId", marker: "title",
+      others: [("projectNumber", texts), ("status", ["active", "completed", "active"].map { .text($0) })],
+      references: [],
       weight: 10, required: []),
     Kind(
       entity: "Location", key: "locationId", marker: "title",

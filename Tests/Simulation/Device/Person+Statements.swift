@@ -14,8 +14,10 @@ extension Person {
   ) throws -> Step? {
     let uuid = Self.uuid(&dice)
     let marker = marker(&dice)
-    // A program has few forms to create a record, so that its statements repeat and SQLite need not compile each.
-    var form = Seeded(forms, kind.entity, dice.number(0..<3))
+    let replaces = other != nil || dice.chance(0.05)
+    // A program has few forms to create a record, so that its statements repeat and SQLite need not compile each. The
+    // triggers make a statement with OR REPLACE long.
+    var form = Seeded(forms, kind.entity, replaces ? 0 : dice.number(0..<3))
     var values: [Assignment] = [("uuid", .text(uuid)), (kind.marker, .text(marker))]
     if let other { values.append((kind.key, .integer(other))) }
     for required in kind.required { values.append((required.column, Self.value(required.value, &dice))) }
@@ -35,11 +37,11 @@ extension Person {
       values += parent
     }
     if let time = time(&dice) { values.append(("updatedAt", .text(time))) }
-    let clause = other != nil || dice.chance(0.05) ? "INSERT OR REPLACE" : "INSERT"
+    let clause = replaces ? "INSERT OR REPLACE" : "INSERT"
     let names = values.map { SQL.quoted($0.column) }.joined(separator: ", ")
     let marks = values.map { _ in "?" }.joined(separator: ", ")
     var text = "\(clause) INTO \(SQL.quoted(kind.table)) (\(names)) VALUES (\(marks))"
-    if clause == "INSERT", dice.chance(0.05) {
+    if !replaces, dice.chance(0.05) {
       text += " ON CONFLICT (uuid) DO UPDATE SET \(SQL.quoted(kind.marker)) = excluded.\(SQL.quoted(kind.marker))"
     }
     return Step(
@@ -61,10 +63,12 @@ extension Person {
   func edit(_ kind: Kind, _ key: Int64, _ uuid: String, _ connection: Connection, _ dice: inout Seeded) throws -> Step {
     let marker = marker(&dice)
     var assignments: [Assignment] = []
-    let isMarked = kind.others.isEmpty || dice.chance(0.7)
+    // As for creations, a program has few forms.
+    var form = Seeded(forms, "edit \(kind.entity)", dice.number(0..<4))
+    let isMarked = kind.others.isEmpty || form.chance(0.7)
     if isMarked { assignments.append((kind.marker, .text(marker))) }
-    if !isMarked || dice.chance(0.3), !kind.others.isEmpty {
-      let (name, values) = dice.pick(kind.others)
+    if !isMarked || form.chance(0.3), !kind.others.isEmpty {
+      let (name, values) = form.pick(kind.others)
       assignments.append((name, dice.pick(values)))
     }
     if let time = time(&dice) { assignments.append(("updatedAt", .text(time))) }
@@ -154,6 +158,26 @@ extension Person {
     return Step(
       entry: entry(.revive, kind, uuid, ""),
       sql: "UPDATE \(identifier: kind.table) SET isDeleted = 0 WHERE \(identifier: kind.key) = \(key)")
+  }
+
+  /// Returns a TEMP trigger that changes another column of the record whose marker changes; `nil` for a kind without such a
+  /// column.
+  func trigger(on kind: Kind) -> (create: SQL, drop: SQL)? {
+    guard let (column, values) = kind.others.first else { return nil }
+    let texts: [String] = values.compactMap { value in
+      switch value {
+      case .integer(let number): "\(number)"
+      case .text(let text): "'\(text.replacing("'", with: "''"))'"
+      default: nil
+      }
+    }
+    guard let value = texts.first else { return nil }
+    let (table, key) = (SQL.quoted(kind.table), SQL.quoted(kind.key))
+    let create: SQL = """
+      CREATE TEMP TRIGGER "of the program" AFTER UPDATE OF \(identifier: kind.marker) ON \(raw: table)
+      BEGIN UPDATE \(raw: table) SET \(identifier: column) = \(raw: value) WHERE \(raw: key) = NEW.\(raw: key); END
+      """
+    return (create, "DROP TRIGGER temp.\"of the program\"")
   }
 
   // MARK: Parts

@@ -22,42 +22,73 @@ struct Person {
 
   struct Step {
     let entries: [Journal.Entry]
-    let statements: [SQL]
+    var statements: [SQL] = []
+    /// What the program does by calls of the library, after the statements.
+    var call: ((WriteConnection) throws -> Void)?
 
     init(entry: Journal.Entry, sql: SQL) { (entries, statements) = ([entry], [sql]) }
 
     init(entries: [Journal.Entry], statements: [SQL]) { (self.entries, self.statements) = (entries, statements) }
+
+    init(entry: Journal.Entry, call: @escaping (WriteConnection) throws -> Void) {
+      (entries, self.call) = ([entry], call)
+    }
   }
 
   /// One transaction. If the tables refuse it, all of it is rolled back, and nothing is acknowledged.
   mutating func write() throws {
-    transaction += 1
-    let count = random.chance(0.25) ? random.number(2..<5) : 1
-    let kinds = (0..<count).map { _ in workload.random(&random) }
-    var dice = Seeded(random.next())
+    let work = plan()
     do {
-      let isDone = try vault.database.write { connection in
-        // Chosen in the same transaction: a sync round may remove a record between two.
-        let steps = try kinds.compactMap { try step($0, connection, &dice) }
-        guard !steps.isEmpty else { return false }
-        journal.intend(transaction, steps.flatMap(\.entries))
-        let restored = Set(steps.flatMap(\.entries).filter { $0.kind == .revive }.map(\.uuid))
-        let deleted = try restored.isEmpty ? [] : deletedByUsers(connection)
-        for statement in steps.flatMap(\.statements) {
-          executes(statement)
-          _ = try connection.execute(statement)
-        }
-        guard try restored.isEmpty || deleted.subtracting(restored).isSubset(of: deletedByUsers(connection)) else {
-          throw Violation(
-            6, ["on \(name), a restoration restores a record that was deleted on its own:"] + restored.sorted())
-        }
-        return true
-      }
-      guard isDone else { return }
-    } catch let error as SQLError where error.code == .constraint {
+      guard try vault.database.write({ try work($0) }) else { return }
+    } catch let error where Self.isRefusal(error) {
       return
     }
     journal.acknowledge(transaction)
+  }
+
+  /// Begins a transaction.
+  /// - Returns: what it does in the database. The result is whether there was anything to do.
+  mutating func plan() -> (WriteConnection) throws -> Bool {
+    transaction += 1
+    let count = random.chance(0.25) ? random.number(2..<5) : 1
+    let kinds = (0..<count).map { _ in workload.random(&random) }
+    let (person, dice) = (self, Seeded(random.next()))
+    return { try person.work(kinds, $0, dice) }
+  }
+
+  private func work(_ kinds: [Kind], _ connection: WriteConnection, _ dice: Seeded) throws -> Bool {
+    var dice = dice
+    // Chosen in the same transaction: a sync round may remove a record between two.
+    let steps = try kinds.compactMap { try step($0, connection, &dice) }
+    guard !steps.isEmpty else { return false }
+    journal.intend(transaction, steps.flatMap(\.entries))
+    let restored = Set(steps.flatMap(\.entries).filter { $0.kind == .revive }.map(\.uuid))
+    let deleted = try restored.isEmpty ? [] : deletedByUsers(connection)
+    // A program may have triggers of its own for a while.
+    let trigger = dice.chance(0.01) ? trigger(on: kinds[0]) : nil
+    if let trigger { try connection.execute(trigger.create) }
+    for step in steps {
+      for statement in step.statements {
+        executes(statement)
+        _ = try connection.execute(statement)
+      }
+      try step.call?(connection)
+    }
+    if let trigger { try connection.execute(trigger.drop) }
+    guard try restored.isEmpty || deleted.subtracting(restored).isSubset(of: deletedByUsers(connection)) else {
+      throw Violation(
+        6, ["on \(name), a restoration restores a record that was deleted on its own:"] + restored.sorted())
+    }
+    return true
+  }
+
+  /// Whether the tables or the library refuse a write of the user. It changes nothing then.
+  static func isRefusal(_ error: any Error) -> Bool {
+    switch error {
+    case let error as SQLError: error.code == .constraint
+    case let error as VaultError: [.refused, .noSuchRecord].contains(error.code)
+    default: false
+    }
   }
 
   private func step(_ kind: Kind, _ connection: Connection, _ dice: inout Seeded) throws -> Step? {
@@ -73,6 +104,7 @@ struct Person {
     // A deletion of the first kind takes the most along.
     let isFirst = kind.entity == workload.kinds[0].entity
     if dice.chance(isFirst ? 0.06 : 0.14) {
+      if let call = deletion(kind, uuid, &dice) { return Step(entry: entry(.delete, kind, uuid, ""), call: call) }
       let sql: SQL =
         dice.chance(0.5)
         ? "DELETE FROM \(identifier: table) WHERE \(identifier: kind.key) = \(key)"

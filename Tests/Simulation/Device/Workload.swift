@@ -17,6 +17,8 @@ struct Workload: Sendable {
   let allowsRenames: Bool
   /// A generated schema, or one that a world has upgraded.
   private let built: Schema?
+  /// Whether a world has upgraded the schema.
+  private(set) var isUpgraded = false
 
   /// Whether the devices take photos. Their vaults and their server are neither copied nor restored.
   var hasPhotos: Bool { folder == nil && name == "restoration" && !hasIncidents }
@@ -66,7 +68,7 @@ struct Workload: Sendable {
   init(_ earlier: Workload, _ schema: Schema, _ kinds: [Kind]) {
     (name, self.kinds, hasIncidents) = (earlier.name, kinds, earlier.hasIncidents)
     (folder, built, writesOrIgnore) = (nil, schema, earlier.writesOrIgnore)
-    allowsRenames = earlier.allowsRenames
+    (allowsRenames, isUpgraded) = (earlier.allowsRenames, true)
   }
 
   /// Draws the workload of a world: one of the hand-written ones, or one of a generated schema.

@@ -106,9 +106,14 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
       vault: vault, remote: remote, monitor: monitor, watchWrites: watch.start)
     (self.worker, self.remote) = (worker, remote)
     trace.note("device", "\(name) starts")
-    guard lives else { return }
+    if lives { try goOn(hasPerson: hasPerson) }
+  }
+
+  /// Lets worker and person begin, or begin again after ``rest()``.
+  func goOn(hasPerson: Bool = true) throws {
+    guard let worker, let opened else { throw SimulatorDefect("\(name) does not run") }
     tasks.append(machine.scheduler.start { await self.sync(worker) })
-    if hasPerson { tasks.append(machine.scheduler.start { await self.live(vault) }) }
+    if hasPerson { tasks.append(machine.scheduler.start { await self.live(opened) }) }
   }
 
   static let url = "http://127.0.0.1:1"
@@ -150,6 +155,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     for task in tasks { task.cancel() }
     for task in tasks { await task.value }
     tasks = []
+    await worker?.endSaving()
   }
 
   /// The worker, which the app starts again after an error of the device.
@@ -183,7 +189,11 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
           try person.readReport(&reports)
           trace.tally("report")
         }
-        if let transaction = try TransactionMeter.asUser({ try photographer?.act(after: person.transaction) }) {
+        if reports.chance(0.02) { try person.readStatus() }
+        if reports.chance(0.04) {
+          try await useLibrary(&person)
+          decisions.transaction = person.transaction
+        } else if let transaction = try TransactionMeter.asUser({ try photographer?.act(after: person.transaction) }) {
           (person.transaction, decisions.transaction) = (transaction, transaction)
           trace.note("photo", "\(name) \(transaction)")
         } else if writes < mostWrites, random.chance(0.9) {
@@ -204,6 +214,38 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
         (person.transaction, decisions.transaction) = (last, last)
       }
     }
+  }
+
+  /// Lets the app of the user call the library: to save a form, to restore a deleted record, or to remove its row.
+  private func useLibrary(_ person: inout Person) async throws {
+    guard let worker else { return }
+    let result: String
+    switch reports.number(0..<10) {
+    case 0..<4:
+      guard writes < mostWrites else { return }
+      let outcome = try await person.save(by: worker, within: .milliseconds(reports.number(50..<20_000)))
+      writes += journal.acknowledgedWrites(in: person.transaction)
+      result =
+        switch outcome {
+        case .sent: "a form is sent"
+        case .savedOffline: "a form is sent later"
+        case .refused: "a form is refused"
+        case .conflict: "a form is in conflict"
+        case nil: "a form has nothing to save"
+        }
+    case 4..<8:
+      let deleted = journal.entries.filter { $0.kind == .delete }
+      guard !deleted.isEmpty else { return }
+      let entry = reports.pick(deleted)
+      guard let kind = workload.kind(entry.entity) else { return }
+      let isRestored = try await person.restore(kind, entry.uuid, by: worker)
+      result = isRestored ? "a record is restored" : "a record cannot be restored"
+    default:
+      let isRemoved = try TransactionMeter.asUser { try person.purge(workload.random(&reports)) }
+      result = isRemoved ? "a row is removed" : "a row cannot be removed"
+    }
+    trace.note("library", "\(name) \(person.transaction): \(result)")
+    trace.tally("library: \(result)")
   }
 
   /// Looks at an error that the person or the worker has met.

@@ -3,6 +3,7 @@ import Glibc
 import HTTPServer
 import Platform
 import SQLCipherStorage
+import SyncModel
 import SyncServer
 import TestSupport
 
@@ -18,6 +19,11 @@ final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
   /// Grows with each start and each crash. A request of an earlier generation has no response.
   private(set) var generation = 0
   private var running = 0
+  /// A token with which the server migrates the data of an account.
+  var token = ""
+  /// Whether the data may lack the history of tables that an upgrade has added.
+  private var mayLackHistory = false
+  private var isCompletingHistory = false
   /// The greatest size of a file in bytes; `nil` for the usual limit.
   var fileLimit: Int64?
 
@@ -57,6 +63,7 @@ final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
     let data = try ServedData(settings)
     self.data = data
     data.startHousekeeping()
+    mayLackHistory = workload.isUpgraded
     trace.note("server", "starts")
   }
 
@@ -73,6 +80,7 @@ final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
     let generation = generation
     running += 1
     defer { running -= 1 }
+    guard await completeHistory(data) else { return nil }
     var request = request
     let admitted = data.router.admit(request)
     request.caller = admitted.caller
@@ -94,6 +102,25 @@ final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
       response?.file = nil
     }
     return response
+  }
+
+  /// Lets the database write down the versions of added tables as well, before the first request that may change them.
+  /// - Returns: whether it does. No request has a response before that.
+  private func completeHistory(_ data: ServedData) async -> Bool {
+    guard mayLackHistory else { return true }
+    guard !isCompletingHistory else { return false }
+    isCompletingHistory = true
+    defer { isCompletingHistory = false }
+    let request = Request(
+      method: "GET", path: "/v1/account", query: [:],
+      headers: [
+        "authorization": "Bearer \(token)", WireProtocol.header.lowercased(): "\(WireProtocol.version)",
+      ], body: [])
+    guard await data.router.respond(to: request).status == 200, data === self.data else { return false }
+    // The disk may fail.
+    do { try store.keepVersionsOfAdded() } catch { return false }
+    mayLackHistory = false
+    return true
   }
 
   /// The number of bytes that arrive at once.

@@ -8,10 +8,14 @@ extension SimulatedAPI {
 
   /// Returns the API of a world; `nil` for a world with a server.
   static func draw(_ seed: UInt64, _ remote: WorldScale.Remote?, _ machine: Machine, _ trace: Trace) -> SimulatedAPI? {
+    generator(seed, remote).map { SimulatedAPI(machine, trace, $0) }
+  }
+
+  /// Returns the generator of the API of a world; `nil` if the world has none.
+  static func generator(_ seed: UInt64, _ remote: WorldScale.Remote?) -> Seeded? {
     var random = Seeded(seed, "rest", 0)
     let isDrawn = random.chance(share)
-    guard remote == .rest || remote == nil && isDrawn else { return nil }
-    return SimulatedAPI(machine, trace, random)
+    return remote == .rest || remote == nil && isDrawn ? random : nil
   }
 }
 

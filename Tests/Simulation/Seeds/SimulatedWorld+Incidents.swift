@@ -26,9 +26,14 @@ extension SimulatedWorld {
   func happen() throws {
     if has(.network), random.chance(0.6) { try holdPushes() }
     trace.note("world", "stops for an incident")
-    for device in devices { try stop(device, byPowerCut: random.chance(0.3)) }
-    for device in devices { try open(device, lives: false) }
-    try backUpSome()
+    for device in devices {
+      if random.chance(0.15) {
+        try stop(device, byPowerCut: true)
+        try open(device, lives: false)
+      } else {
+        try rest(device)
+      }
+    }
     try beginIncident()
     switch random.number(0..<10) {
     case 0, 1: try copyVault()
@@ -56,10 +61,7 @@ extension SimulatedWorld {
 
   /// Restores the server from a backup, while the devices do not run, and goes on.
   func restoreServerAlone() throws {
-    for device in devices {
-      try stop(device, byPowerCut: false)
-      try open(device, lives: false)
-    }
+    for device in devices { try rest(device) }
     try beginIncident()
     try restoreServer()
     try goOn()
@@ -72,22 +74,21 @@ extension SimulatedWorld {
   }
 
   private func goOn() throws {
-    for device in devices {
-      try stop(device, byPowerCut: false)
-      try open(device, lives: true)
-    }
+    for device in devices { try device.goOn() }
   }
 
-  /// The first incidents of a world make backups as well, so that later ones have something to restore.
-  private func backUpSome() throws {
-    for device in devices where incidents.vaultBackups[device.name] == nil || random.chance(0.3) {
-      let path = device.machine.root + "/backup"
-      _ = try device.vault.backUp(to: path)
-      incidents.vaultBackups[device.name] = (path, device.journal.entries.count)
-      trace.note("incident", "\(device.name) is backed up")
-    }
+  /// Backs up a vault or the server while they run.
+  func backUpSome() throws {
     // A backup that is older lacks more.
-    if incidents.serverBackup == nil || random.chance(0.15) { try backUpServer() }
+    if incidents.serverBackup == nil || random.chance(0.1) { try backUpServer() }
+    if random.chance(0.5) { try backUp(random.pick(devices)) }
+  }
+
+  private func backUp(_ device: SimulatedDevice) throws {
+    let path = device.machine.root + "/backup"
+    _ = try device.vault.backUp(to: path)
+    incidents.vaultBackups[device.name] = (path, device.journal.entries.count)
+    trace.note("incident", "\(device.name) is backed up")
   }
 
   func backUpServer() throws {
@@ -99,7 +100,7 @@ extension SimulatedWorld {
   }
 
   /// Records with operations that are not acknowledged.
-  private func noteUnfinished() throws {
+  func noteUnfinished() throws {
     for device in devices {
       incidents.circumstances.resent.formUnion(
         try device.read { connection in
@@ -129,7 +130,8 @@ extension SimulatedWorld {
   }
 
   private func restoreVault() throws {
-    let device = random.pick(devices)
+    if incidents.vaultBackups.isEmpty { try backUp(random.pick(devices)) }
+    let device = random.pick(devices.filter { incidents.vaultBackups[$0.name] != nil })
     guard let backup = incidents.vaultBackups[device.name] else { return }
     let id = try device.read { try SyncSettings.value(.deviceId, in: $0) }
     try stop(device, byPowerCut: false)
@@ -150,6 +152,7 @@ extension SimulatedWorld {
   }
 
   private func restoreServer() throws {
+    if incidents.serverBackup == nil { try backUpServer() }
     guard let backup = incidents.serverBackup else { return }
     let server = server
     try perform { try await server.stop(byPowerCut: false) }

@@ -100,6 +100,7 @@ extension SimulatedWorld {
   /// lacks the only other copy of a file. Then the devices send the files, before an incident replaces a vault.
   func sendLostFiles() throws {
     guard album != nil else { return }
+    try resumeAll()
     let (trouble, offline) = (network.trouble, network.offline)
     (network.trouble, network.offline) = (0, [])
     network.identifiesOnly = true

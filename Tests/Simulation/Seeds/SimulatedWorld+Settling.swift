@@ -28,7 +28,7 @@ extension SimulatedWorld {
         try stop(device, byPowerCut: false)
         try open(device, lives: false)
       } else {
-        try perform { await device.rest() }
+        try rest(device)
       }
       try device.read { try StoreCheck(device: device, connection: $0).check(isQuiet: false) }
       if album != nil { try device.read { try PhotoCheck.checkFolder(device, $0) } }

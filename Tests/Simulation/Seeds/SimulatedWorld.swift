@@ -49,7 +49,7 @@ final class SimulatedWorld {
 
   init(seed: UInt64, scale: WorldScale = WorldScale(), templates: Templates, prints: Bool) throws {
     (self.seed, self.scale) = (seed, scale)
-    random = Seeded(seed, "world", 0)
+    random = Self.generator(seed)
     scheduler = Scheduler(Seeded(seed, "order", 0))
     let scheduler = scheduler
     trace = Trace(prints: prints) { scheduler.now }
@@ -58,13 +58,13 @@ final class SimulatedWorld {
       without: Set(scale.without.compactMap { Change(rawValue: $0.rawValue) }))
     let machine = try Machine("server", in: scheduler, seed: Seeded(seed, "server", 0).first)
     api = SimulatedAPI.draw(seed, scale.remote, machine, trace)
-    let drawn = Workload.draw(&random)
-    workload = api != nil ? .rest : scale.alwaysHasPhotos ? .withPhotos : drawn
+    workload = Self.workload(seed, scale, &random)
     template = try templates.template(workload)
     TransactionMeter.begin(Set(workload.kinds.map(\.table)))
     temporary = try Machine(TemporaryFiles.disk, in: scheduler, seed: seed)
     SecrecyCheck.watch(temporary)
     server = SimulatedServer(machine, workload, trace)
+    server.token = template.serviceToken
     network = SimulatedNetwork(scheduler, trace, api ?? server, Seeded(seed, "network", 0))
     var photos = Seeded(seed, "photos", 0)
     let mayHavePhotos = workload.name == "restoration" && photos.chance(0.75)
@@ -76,7 +76,7 @@ final class SimulatedWorld {
       : nil
     (server.fileLimit, network.bodyLimit) = (album?.limit, album?.bodyLimit)
     try Self.copy(template.data, server.path)
-    let count = random.pick(api == nil ? [4, 4, 4, 4, 4, 4, 5, 5, 6] : [1, 2, 2, 3, 4])
+    let count = random.pick(api == nil ? [4, 4, 4, 4, 4, 4, 4, 4, 5, 6] : [1, 2, 2, 3, 4])
     for number in 0..<(scale.devices ?? count) {
       let device = try addDevice(token: template.tokens[number])
       if random.chance(0.35), has(.clock) {
@@ -95,6 +95,16 @@ final class SimulatedWorld {
         server.machine, token: template.serviceToken, network, trace, Seeded(seed, "service", 0))
     }
     trace.note("world", "\(workload.name), \(devices.count) devices\(hasPhotos ? ", photos" : "")")
+  }
+
+  static func generator(_ seed: UInt64) -> Seeded { Seeded(seed, "world", 0) }
+
+  /// Draws the workload of a world.
+  /// - Parameter random: the generator of the world, from its beginning.
+  static func workload(_ seed: UInt64, _ scale: WorldScale, _ random: inout Seeded) -> Workload {
+    let drawn = Workload.draw(&random)
+    if SimulatedAPI.generator(seed, scale.remote) != nil { return .rest }
+    return scale.alwaysHasPhotos ? .withPhotos : drawn
   }
 
   /// Adds a device without a vault.
@@ -177,6 +187,7 @@ final class SimulatedWorld {
       try noteIdentities()
       try disturbFiles()
       try loseLastPhotos()
+      if has(.incident), api == nil, random.chance(0.15) { try backUpSome() }
       if has(.incident), api == nil, random.chance(0.06) {
         faults += 1
         try notingReplacedFiles { try happen() }
@@ -279,6 +290,9 @@ final class SimulatedWorld {
     try perform { try await device.stop(byPowerCut: byPowerCut) }
     device.machine.heal()
   }
+
+  /// Lets the user and the worker of a device end. Its vault stays open.
+  func rest(_ device: SimulatedDevice) throws { try perform { await device.rest() } }
 
   private func restart(_ device: SimulatedDevice, byPowerCut: Bool) throws {
     try stop(device, byPowerCut: byPowerCut)

@@ -51,36 +51,47 @@ struct ServerStore {
         CREATE TRIGGER simulation_tombstone AFTER INSERT ON ServerTombstone
         BEGIN INSERT OR IGNORE INTO SimulationTombstone VALUES (NEW.entityUuid); END
         """)
-      for (number, kind) in workload.kinds.enumerated() {
-        let (table, marker) = (SQL.quoted(kind.table), SQL.quoted(kind.marker))
-        for event in ["INSERT", "UPDATE"] {
-          try connection.execute(
-            SQL(
-              raw: """
-                CREATE TRIGGER simulation_\(event)_\(number) AFTER \(event) ON ServerRecord
-                WHEN NEW.entityType = '\(kind.entity.replacing("'", with: "''"))'
-                BEGIN
-                  INSERT INTO SimulationHistory (entityType, entityUuid, version, isDeleted, marker, serverId)
-                    SELECT NEW.entityType, NEW.entityUuid, record.syncVersion, NEW.isDeleted, record.\(marker), NEW.serverId
-                    FROM \(table) AS record WHERE record.uuid = NEW.entityUuid
-                      AND NOT EXISTS (SELECT 1 FROM SimulationHistory AS other
-                        WHERE other.entityUuid = NEW.entityUuid AND other.version = record.syncVersion
-                          AND other.isForgotten = 0);
-                END
-                """))
-        }
-        // The values of a version may be written after it.
+      try keepVersions(connection)
+    }
+  }
+
+  /// Writes down the versions of records of tables that an upgrade has added, too.
+  func keepVersionsOfAdded() throws {
+    let database = try open()
+    defer { database.close() }
+    try database.write { try keepVersions($0) }
+  }
+
+  private func keepVersions(_ connection: WriteConnection) throws {
+    for (number, kind) in workload.kinds.enumerated() {
+      let (table, marker) = (SQL.quoted(kind.table), SQL.quoted(kind.marker))
+      for event in ["INSERT", "UPDATE"] {
         try connection.execute(
           SQL(
             raw: """
-              CREATE TRIGGER simulation_marker_\(number) AFTER UPDATE OF \(marker) ON \(table)
-              WHEN NEW.\(marker) IS NOT OLD.\(marker)
+              CREATE TRIGGER IF NOT EXISTS simulation_\(event)_\(number) AFTER \(event) ON ServerRecord
+              WHEN NEW.entityType = '\(kind.entity.replacing("'", with: "''"))'
               BEGIN
-                UPDATE SimulationHistory SET marker = NEW.\(marker)
-                  WHERE entityUuid = NEW.uuid AND version = NEW.syncVersion AND isForgotten = 0;
+                INSERT INTO SimulationHistory (entityType, entityUuid, version, isDeleted, marker, serverId)
+                  SELECT NEW.entityType, NEW.entityUuid, record.syncVersion, NEW.isDeleted, record.\(marker), NEW.serverId
+                  FROM \(table) AS record WHERE record.uuid = NEW.entityUuid
+                    AND NOT EXISTS (SELECT 1 FROM SimulationHistory AS other
+                      WHERE other.entityUuid = NEW.entityUuid AND other.version = record.syncVersion
+                        AND other.isForgotten = 0);
               END
               """))
       }
+      // The values of a version may be written after it.
+      try connection.execute(
+        SQL(
+          raw: """
+            CREATE TRIGGER IF NOT EXISTS simulation_marker_\(number) AFTER UPDATE OF \(marker) ON \(table)
+            WHEN NEW.\(marker) IS NOT OLD.\(marker)
+            BEGIN
+              UPDATE SimulationHistory SET marker = NEW.\(marker)
+                WHERE entityUuid = NEW.uuid AND version = NEW.syncVersion AND isForgotten = 0;
+            END
+            """))
     }
   }
 
