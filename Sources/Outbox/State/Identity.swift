@@ -87,8 +87,10 @@ extension SyncTransaction {
     }
     let hasChosenProjects = try SyncSettings.value(.reconcileNext, in: connection) == "projects"
     if try hasChosenProjects || SyncSettings.value(.leavesProjects, in: connection) != nil {
-      result.left = try leaveScopes()
-      try SyncSettings.set(.leavesProjects, result.left.kept.isEmpty ? nil : "true", in: connection)
+      // A restored server may lack records of a project. The comparison queues them, and a later round removes them.
+      if !result.isNewEpoch { result.left = try leaveScopes() }
+      let isDone = !result.isNewEpoch && result.left.kept.isEmpty
+      try SyncSettings.set(.leavesProjects, isDone ? nil : "true", in: connection)
     }
     result.hasKept = try connection.fetchOne("SELECT 1 FROM SyncInbox LIMIT 1", as: Int.self) != nil
     try changes.applyKeptFields()

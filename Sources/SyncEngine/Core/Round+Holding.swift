@@ -30,8 +30,10 @@ struct Comparing: Sendable {
   var renumbered: [RecordDigest] = []
   var repaired = RepairCounts()
 
+  /// Returns the query for the digests of this device. In a new epoch they are those of all records: the server may have
+  /// lost records of projects that the device no longer follows and has not left yet.
   func query(_ type: String) -> DigestQuery {
-    DigestQuery(entityType: type, columns: theirs.columns, projects: scopes)
+    DigestQuery(entityType: type, columns: theirs.columns, projects: oldEpoch == nil ? scopes : [])
   }
 
   func summary(_ type: String) -> DigestSummary { theirs.entities[type] ?? .none }

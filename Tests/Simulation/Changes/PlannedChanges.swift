@@ -25,6 +25,8 @@ enum Change: String, CaseIterable, Sendable {
   case logout
   /// A device follows some projects for a while.
   case projects
+  /// The users move to another server, which has no records.
+  case server
 
   /// How many worlds have the change.
   var probability: Double {
@@ -39,6 +41,7 @@ enum Change: String, CaseIterable, Sendable {
     case .family: 0.015
     case .deviceOnly, .logout: 0.08
     case .projects: 0.7
+    case .server: 0.05
     }
   }
 }
@@ -101,6 +104,7 @@ extension SimulatedWorld {
       case .deviceOnly: try chooseDeviceOnly()
       case .logout: try logOut()
       case .projects: try followProjects()
+      case .server: try moveToOtherServer()
       }
     }
   }

@@ -26,17 +26,19 @@ final class Templates {
 
   init() throws { machine = try Machine("templates", in: Scheduler(Seeded(1)), seed: 1) }
 
-  func template(_ workload: Workload) throws -> Template {
-    if let template = made[workload.name] { return template }
-    let template = try make(workload)
-    made[workload.name] = template
+  /// - Parameter isOther: whether the server is another one than that of the template without this.
+  func template(_ workload: Workload, isOther: Bool = false) throws -> Template {
+    let name = workload.name + (isOther ? "-other" : "")
+    if let template = made[name] { return template }
+    let template = try make(workload, name, seed: isOther ? 4 : 3)
+    made[name] = template
     return template
   }
 
-  private func make(_ workload: Workload) throws -> Template {
+  private func make(_ workload: Workload, _ name: String, seed: UInt64) throws -> Template {
     let scheduler = Scheduler(Seeded(2))
     let trace = Trace(prints: false) { 0 }
-    let builder = try Machine("template-\(workload.name)", in: scheduler, seed: 3)
+    let builder = try Machine("template-\(name)", in: scheduler, seed: seed)
     let vault = builder.root + "/job.vault"
     let schema = try workload.schema()
     try Vault.create(
@@ -54,10 +56,10 @@ final class Templates {
       try await server.stop(byPowerCut: false)
     }
     try server.store.keepHistory()
-    let place = "\(machine.root)/\(workload.name)"
+    let place = "\(machine.root)/\(name)"
     guard mkfolder(place), simulated_disk_copy(vault, place + "/vault") == 0,
       simulated_disk_copy(builder.root + "/data", place + "/data") == 0
-    else { throw SimulatorDefect("the template of \(workload.name) cannot be stored") }
+    else { throw SimulatorDefect("the template of \(name) cannot be stored") }
     try builder.remove()
     scheduler.clear()
     return Template(vault: place + "/vault", data: place + "/data", tokens: tokens, serviceToken: serviceToken)

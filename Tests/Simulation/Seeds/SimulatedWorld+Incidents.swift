@@ -67,7 +67,7 @@ extension SimulatedWorld {
     try goOn()
   }
 
-  private func beginIncident() throws {
+  func beginIncident() throws {
     // In another epoch, an operation in flight is sent under another key.
     try noteUnfinished()
     incidents.circumstances.hasIncidents = true

@@ -24,6 +24,7 @@ struct WorldResult {
 final class SimulatedWorld {
   private let seed: UInt64
   let template: Template
+  let templates: Templates
   let scheduler: Scheduler
   let trace: Trace
   /// The schema at the beginning.
@@ -48,7 +49,7 @@ final class SimulatedWorld {
   private let scale: WorldScale
 
   init(seed: UInt64, scale: WorldScale = WorldScale(), templates: Templates, prints: Bool) throws {
-    (self.seed, self.scale) = (seed, scale)
+    (self.seed, self.scale, self.templates) = (seed, scale, templates)
     random = Self.generator(seed)
     scheduler = Scheduler(Seeded(seed, "order", 0))
     let scheduler = scheduler

@@ -87,4 +87,22 @@ import Testing
     try await two.sync()
     #expect(try await two.values("SELECT title FROM OfflineRoom") == ["Hall"])
   }
+
+  @Test(
+    "A device sends what a restored server has lost before it leaves the project", arguments: ["active", "one project"])
+  func leavingAfterRestore(_ choice: String) async throws {
+    try await add("Barn", .active)
+    try await add("Mill", .active)
+    try await set("completed", of: "Barn", on: one)
+    let backup = try await server.backUp()
+    try await one.write { try $0.execute("INSERT INTO OfflineRoom (projectId, title) VALUES (1, 'Loft')") }
+    try await one.sync()
+    try await server.restore(backup)
+    let mill = try await one.values("SELECT uuid FROM OfflineProject WHERE title = 'Mill'")
+    try one.follow(choice == "active" ? choice : try #require(mill.first))
+    for _ in 1...3 { try await one.sync() }
+    #expect(try await one.values("SELECT title FROM OfflineRoom") == ["Mill room"])
+    try await two.sync()
+    #expect(try await two.values("SELECT title FROM OfflineRoom ORDER BY title") == ["Barn room", "Loft", "Mill room"])
+  }
 }
