@@ -233,7 +233,13 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
         case .conflict: "a form is in conflict"
         case nil: "a form has nothing to save"
         }
-    case 4..<8:
+    case 4:
+      // Another program on the device, such as the command line.
+      guard let opened, let remote else { return }
+      let other = SyncWorker(
+        vault: opened, remote: remote, monitor: monitor, watchWrites: SimulatedWriteMonitor().start)
+      result = try await Self.outcome { try await other.syncBeside(timeout: .seconds(reports.number(1..<60))) }
+    case 5..<8:
       let deleted = journal.entries.filter { $0.kind == .delete }
       guard !deleted.isEmpty else { return }
       let entry = reports.pick(deleted)
@@ -246,6 +252,14 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     }
     trace.note("library", "\(name) \(person.transaction): \(result)")
     trace.tally("library: \(result)")
+  }
+
+  private static func outcome(of round: () async throws -> SyncReport) async throws -> String {
+    do {
+      return "another program syncs: \(try await round().outcome)"
+    } catch  where error is SyncRefused || error is CancellationError {
+      return "another program cannot sync"
+    }
   }
 
   /// Looks at an error that the person or the worker has met.

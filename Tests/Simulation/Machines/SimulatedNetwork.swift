@@ -46,7 +46,7 @@ final class SimulatedNetwork: @unchecked Sendable {
   private let scheduler: Scheduler
   let trace: Trace
   private let peer: any SimulatedPeer
-  private var random: Seeded
+  var random: Seeded
   /// The probability that a request is not delivered as it should be.
   var trouble = 0.0
   /// What happens to most requests for a while; `nil` if each request has a fate of its own.
@@ -264,7 +264,7 @@ final class SimulatedNetwork: @unchecked Sendable {
       tally(request, response, isAwaited: delivery.isAwaited)
       trace.detail("\(request.path) received \(Self.text(request.body))")
       trace.detail("\(request.path) returned \(Self.text(response?.body ?? []))")
-      finish(response)
+      finish(delaying(response, to: request))
     }
   }
 

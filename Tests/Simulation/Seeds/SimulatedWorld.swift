@@ -194,6 +194,7 @@ final class SimulatedWorld {
         try notingReplacedFiles { try happen() }
       }
       if api == nil { try change() }
+      if api == nil, random.chance(0.04) { try sendBadRequests() }
     }
   }
 
