@@ -200,6 +200,7 @@ struct AcknowledgementHandler: SyncComponent {
     let base = try BaseTable.find(type, record.key, in: connection)
     try conflicts.open(
       kind, fields, base: base, remote: remote?.state, other: other, createdAt: remote?.createdAt, record, table)
+    if let remote { try changes.keepUnknownFields(of: remote, table) }
   }
 
   /// Returns whether the server refused references that the record no longer has. The next payload omits them.
@@ -233,6 +234,7 @@ struct AcknowledgementHandler: SyncComponent {
   /// Edits that the server has refused on top of this version are dropped.
   private func keepEdits(of record: StoredRecord, _ fields: [String], on remote: RemoteRecord) throws {
     var (record, remote) = (record, remote)
+    try changes.keepUnknownFields(of: remote, table)
     let references = fields.filter(isReference)
     var kept = record.state
     for name in references { kept.fields[name] = remote.state.fields[name] }

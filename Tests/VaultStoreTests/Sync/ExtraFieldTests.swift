@@ -86,6 +86,28 @@ import VaultKeys
     #expect(try count("SyncExtraFields") == 1)
   }
 
+  @Test(
+    "A conflict keeps the unknown members of the server's version, also when it is decided for the server's side",
+    arguments: [false, true])
+  func unknownMembersOfConflict(isDeletedOnBothSides: Bool) throws {
+    let sent = try sealEdit()
+    var version = remote(["title": "Ash", "later": 5], version: 2)
+    if isDeletedOnBothSides {
+      try vault.database.write { _ = try $0.execute("DELETE FROM OfflineProject") }
+      version.state.isDeleted = true
+      try acknowledge(sent, .conflict(.deletedRemotely, fields: [], record: version))
+    } else {
+      try acknowledge(sent, .conflict(.concurrentEdit, fields: ["title"], record: version))
+      let conflict = try #require(try vault.conflicts(resolved: false).first)
+      try vault.resolveConflict(conflict.conflictId, takesLocal: false, user: "ada")
+    }
+    #expect(try kept() == [#"{"later":5}"#])
+  }
+
+  private func kept() throws -> [String] {
+    try vault.database.read { try $0.fetch("SELECT fields FROM SyncExtraFields", as: String.self) }
+  }
+
   @Test("A record has the unknown members of the version that it gets in a new epoch")
   func unknownMembersOfNewEpoch() throws {
     _ = try apply(remote(["title": "Elm", "earlier": 5], version: 1))
@@ -94,8 +116,7 @@ import VaultKeys
       let record = remote(["title": "Ash", "later": 5], version: 1)
       try transaction.changes.takeAfterNewEpoch(record, repaired: &repaired, counts: &counts)
     }
-    let kept = try vault.database.read { try $0.fetch("SELECT fields FROM SyncExtraFields", as: String.self) }
-    #expect(kept == [#"{"later":5}"#])
+    #expect(try kept() == [#"{"later":5}"#])
   }
 
   @Test("An entity name that no schema can have is not kept; one that another schema may have is kept and reported")
