@@ -51,11 +51,12 @@ import VaultStore
             "site TEXT, number INTEGER, FOREIGN KEY (site, number) REFERENCES OfflineUnit (site, number) ON DELETE CASCADE",
             priority: 0)
           + table("Part", "unitCode TEXT REFERENCES OfflineUnit (code) ON UPDATE CASCADE", priority: 0)
+          + table("Cover", "unitCode TEXT REFERENCES OfflineUnit (code) ON UPDATE SET NULL")
           + table("Crate", "label TEXT UNIQUE, lidId INTEGER REFERENCES OfflineLid (id)")
           + table("Lid", "label TEXT NOT NULL REFERENCES OfflineCrate (label) ON UPDATE CASCADE"))
     ])
 
-  private let database: Database
+  let database: Database
   private let catalog: SyncCatalog
 
   init() throws {
@@ -65,14 +66,14 @@ import VaultStore
   }
 
   @discardableResult
-  private func sync<Result>(_ body: (SyncTransaction) throws -> Result) throws -> Result {
+  func sync<Result>(_ body: (SyncTransaction) throws -> Result) throws -> Result {
     try database.write { connection in
       try SyncTransaction.run(on: connection, catalog, now: Clock.system.now()) { try body($0) }
     }
   }
 
   /// Applies versions as a page, and then tries the versions that wait, as each round does.
-  private func apply(_ versions: [RemoteRecord]) throws {
+  func apply(_ versions: [RemoteRecord]) throws {
     try sync { transaction in
       var (counts, place) = (ApplyCounts(), InboxCursor())
       try transaction.changes.apply(versions, counts: &counts)
@@ -81,14 +82,14 @@ import VaultStore
     }
   }
 
-  private func values(_ query: SQL) throws -> [String] { try database.read { try $0.fetch(query, as: String.self) } }
+  func values(_ query: SQL) throws -> [String] { try database.read { try $0.fetch(query, as: String.self) } }
 
-  private func isConsistent() throws -> Bool {
+  func isConsistent() throws -> Bool {
     try values("SELECT entityUuid || reason || detail FROM SyncInbox") == []
       && database.read { try $0.fetch("SELECT rowid FROM pragma_foreign_key_check", as: Int64.self) } == []
   }
 
-  private static func version(
+  static func version(
     _ version: Int64, of type: String, _ uuid: String, _ fields: SyncObject, isDeleted: Bool = false
   ) -> RemoteRecord {
     RemoteRecord(
@@ -99,7 +100,7 @@ import VaultStore
   private static let one: SyncObject = ["site": "a", "number": 1]
 
   /// The operations that the outbox sends if the server stores each of them.
-  private func sent() throws -> [PushOperation] {
+  func sent() throws -> [PushOperation] {
     var sent: [PushOperation] = []
     while true {
       let batch = try sync { transaction in

@@ -19,6 +19,8 @@ package struct OutboxTriggers {
   private let computed: ComputedColumns?
   /// The foreign keys to synced records.
   private let references: [Dependency]
+  /// The foreign keys of one column by which synced records reference a value of this entity other than the local id.
+  let referring: [Referring]
 
   package init?(_ entity: Entity, in entities: Entities) {
     guard let behaviour = entity.sync, entity.hasCommonFields else { return nil }
@@ -32,10 +34,12 @@ package struct OutboxTriggers {
       guard let parent = entities.entity(ofTable: key.table), parent.sync != nil else { return nil }
       return Dependency(child: entity, parent: parent, key: key)
     }
+    referring = Self.referring(to: entity, in: entities)
   }
 
   package var statements: [String] {
-    [insertion, base, edit, move, furtherEdit, queueingAgain, deletion, identity, times, flags].compactMap { $0 }
+    [insertion, base, basesOfReferring, edit, move, furtherEdit, queueingAgain, deletion, identity, times, flags]
+      .compactMap { $0 }
   }
 
   /// Queues changed records without an operation: records of an import, and records that a migration wrote without
@@ -76,7 +80,7 @@ package struct OutboxTriggers {
   package var table: String { SQL.quoted(entity.table.name) }
   package var key: String { SQL.quoted(entity.key) }
   package var type: String { "'\(entity.type.replacingQuotes)'" }
-  private var byUser: String { WriteMode.isByUser }
+  var byUser: String { WriteMode.isByUser }
 
   /// The pending or conflicted operation of the record.
   private var pending: String {
@@ -89,17 +93,17 @@ package struct OutboxTriggers {
   private var hasPending: String { "EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE \(pending))" }
   private var hasSealed: String { "EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE \(sealed))" }
   private var hasOperation: String { "(\(hasPending) OR \(hasSealed))" }
-  private var ofRecord: String { "entityId = NEW.\(key) AND entityType = \(type)" }
+  var ofRecord: String { "entityId = NEW.\(key) AND entityType = \(type)" }
   /// Whether the record is deleted or restored by a cascade. The root is queued instead.
-  private var isUnderWay: String { CascadeTriggers.isUnderWay(entity, row: "NEW") }
+  var isUnderWay: String { CascadeTriggers.isUnderWay(entity, row: "NEW") }
 
   private var hasBase: String { "EXISTS (SELECT 1 FROM SyncBase WHERE \(ofRecord))" }
 
-  private var watched: [String] {
+  var watched: [String] {
     columns.map(\.name).filter { computed?.names.contains($0) != true }
       + (keepsUserEdits ? [Entity.userEditsColumn] : [])
   }
-  private var isEdited: String { isAnyEdited(of: watched) }
+  var isEdited: String { isAnyEdited(of: watched) }
 
   private func isAnyEdited(of names: [String]) -> String {
     "(" + names.map(entity.isChanged).joined(separator: " OR ") + ")"
@@ -156,7 +160,7 @@ package struct OutboxTriggers {
 
   private func edits(_ row: String) -> String { "\(row).\(Entity.userEditsColumn)" }
 
-  private func trigger(_ name: String, _ event: String, when condition: String, _ body: [String]) -> String {
+  func trigger(_ name: String, _ event: String, when condition: String, _ body: [String]) -> String {
     """
     CREATE TRIGGER \(DerivedTriggers.name(name, of: entity)) \(event) ON \(table)
     WHEN \(condition)
@@ -179,34 +183,6 @@ package struct OutboxTriggers {
             WHERE \(key) = NEW.\(key) AND (NEW.isDirty = 0 OR NEW.syncVersion <> 0 OR NEW.syncStatus <> 'pending'
               OR NEW.serverId IS NOT NULL OR NEW.lastSyncedAt IS NOT NULL);
         """,
-      ])
-  }
-
-  /// Stores the base before the first change of a clean record. It runs before the row changes, because another
-  /// trigger may change the row again. An unchanged row at version 0 is a seed row, which the server has as well.
-  ///
-  /// `OR IGNORE` may leave a base of a record that did not change. That base is valid until the record has another
-  /// version.
-  private var base: String {
-    let isEdited = watched.isEmpty ? "" : "\(isEdited) OR "
-    return trigger(
-      "base", "BEFORE UPDATE OF \((watched.map(SQL.quoted) + ["isDeleted"]).joined(separator: ", "))",
-      when: """
-        OLD.isDirty = 0 AND (OLD.syncVersion > 0 OR OLD.isDeleted = 0)
-          AND (\(isEdited)NEW.isDeleted <> OLD.isDeleted AND NOT \(isUnderWay)) AND \(byUser)
-        """,
-      [
-        """
-          INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt, userEditedFields)
-            VALUES (\(type), OLD.\(key), \(RowJSON.object(columns, row: "OLD")),
-              CASE OLD.isDeleted WHEN 0 THEN 0
-                ELSE NOT EXISTS (SELECT 1 FROM SyncCascade WHERE \(ofRecord) AND isGone = 0) END,
-              OLD.syncVersion, OLD.updatedAt, \(keepsUserEdits ? edits("OLD") : "NULL"))
-            ON CONFLICT (entityId, entityType) DO UPDATE SET fields = excluded.fields, isDeleted = excluded.isDeleted,
-              syncVersion = excluded.syncVersion, updatedAt = excluded.updatedAt,
-              userEditedFields = excluded.userEditedFields
-              WHERE syncVersion <> excluded.syncVersion;
-        """
       ])
   }
 

@@ -1,0 +1,41 @@
+import CipherSQL
+import SyncModel
+import Testing
+
+@testable import Outbox
+
+/// A change of a referenced value, which SQLite applies to the dependents by the foreign key's ON UPDATE action.
+extension ValueReferenceTests {
+  /// Changes the code of a unit on which a part and a cover depend.
+  private func changeCode() throws {
+    try apply([
+      Self.version(1, of: "Unit", "u1", ["code": "x"]), Self.version(1, of: "Part", "p1", ["unitCode": "u1"]),
+      Self.version(1, of: "Cover", "c1", ["unitCode": "u1"]),
+    ])
+    try database.write { _ = try $0.execute("UPDATE OfflineUnit SET code = 'y'") }
+  }
+
+  private func discard(_ type: String) throws {
+    let operations = try values(
+      "SELECT operationId FROM OfflineSyncQueue WHERE entityType = \(type) AND completedAt IS NULL")
+    try sync { transaction in for id in operations { try transaction.discard(id) } }
+  }
+
+  // Found by the simulation, seed 64 of 2026-11-26.
+  @Test("A discarded update that ON UPDATE CASCADE or SET NULL has queued leaves the reference as the server has it")
+  func discardedDependents() throws {
+    try changeCode()
+    for type in ["Part", "Cover"] { try discard(type) }
+    #expect(try values("SELECT unitCode FROM OfflinePart UNION ALL SELECT unitCode FROM OfflineCover") == ["y", "y"])
+    #expect(try sent().map(\.entityUuid) == ["u1"])
+    #expect(try isConsistent())
+  }
+
+  @Test("ON UPDATE CASCADE sends no reference, and ON UPDATE SET NULL sends the empty one")
+  func sentDependents() throws {
+    try changeCode()
+    let operations = try sent()
+    #expect(operations.map(\.entityUuid).sorted() == ["c1", "u1"])
+    #expect(operations.first { $0.entityUuid == "c1" }?.patch.fields["unitCode"] == .null)
+  }
+}
