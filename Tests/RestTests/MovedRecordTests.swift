@@ -30,6 +30,7 @@ import Testing
       if path == "/visits/2/findings" || path == "/visits/2" {
         return connection.send(responseText("{}", status: "404 No"))
       }
+      if path.hasPrefix("/refused/") { return connection.send(responseText("{}", status: "422 No")) }
       if words[0] == "POST" { return connection.send(responseText(#"{"id": 9}"#, status: "201 Created")) }
       if words[0] == "PATCH" {
         let isRefused = String(decoding: request.body, as: UTF8.self) == #"{"station":2}"#
@@ -87,6 +88,41 @@ import Testing
           #"PATCH /visits/5 HTTP/1.1 {"station":9}"#,
         ])
     #expect(try await device.values("SELECT serverId || ' ' || syncStatus FROM OfflineSiteVisit") == ["5 synced"])
+  }
+
+  @Test("A record whose former parent the API has deleted stays deleted when the user discards its move and deletion")
+  func discardedDeletionBelowDeletedParent() async throws {
+    let lists = Locked([
+      "stations": #"{"id": 1, "code": "s", "visits": [{"id": 5, "code": "v"}]}, {"id": 2, "code": "t", "visits": []}"#
+    ])
+    let api = try Self.api(lists)
+    defer { api.close() }
+    let routes = #"""
+      {"format": 1, "service": "x", "freshSeconds": 0, "entities": {
+        "Station": {"fields": {"code": "code"}, "list": {"request": "GET /stations", "items": "items"}},
+        "Site Visit": {"fields": {"code": "code", "stationId": "station"}, "update": "PATCH /refused/{id}",
+          "delete": "DELETE /refused/{id}", "list": {"within": "Station", "items": "visits"}}
+      }}
+      """#
+    let device = try StationDevice(at: api.url, routes: routes)
+    _ = try await device.worker.sync()
+    // The API refuses both changes. It deletes the former station with its visits meanwhile.
+    try await device.write(
+      "UPDATE OfflineSiteVisit SET stationId = (SELECT stationId FROM OfflineStation WHERE code = 't')")
+    try await device.write("DELETE FROM OfflineSiteVisit")
+    _ = try await device.worker.sync(RoundRequest(pulls: false))
+    lists.withLock { $0["stations"] = #"{"id": 2, "code": "t", "visits": []}"# }
+    _ = try await device.worker.sync()
+    #expect(try await device.values("SELECT code FROM OfflineStation WHERE isDeleted = 0") == ["t"])
+    #expect(
+      try await device.values("SELECT operationType || status FROM OfflineSyncQueue WHERE completedAt IS NULL") == [
+        "deletefailed"
+      ])
+    try await device.discard("Site Visit")
+    #expect(try await device.values("SELECT code FROM OfflineSiteVisit WHERE isDeleted = 0") == [])
+    #expect(try await device.values("SELECT entityUuid FROM OfflineSyncQueue WHERE completedAt IS NULL") == [])
+    _ = try await device.worker.sync()
+    #expect(try await device.values("SELECT code FROM OfflineSiteVisit WHERE isDeleted = 0") == [])
   }
 
   @Test("Discarding the restoration of a record deletes the dependents that were restored with it")

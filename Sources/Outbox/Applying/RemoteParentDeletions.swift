@@ -22,19 +22,51 @@ extension RemoteChanges {
   }
 
   /// Stores that the remote has deleted a record with its root.
-  private func noteFollower(_ key: Int64, _ type: String, of root: Int64, _ rootType: String) throws {
+  ///
+  /// A REST remote never restores the record. A server restores it with the root. The server's version of a record that
+  /// another device has moved to another root follows, as after any acknowledged deletion.
+  func noteFollower(_ key: Int64, _ type: String, of root: Int64, _ rootType: String) throws {
+    let isGone = try SyncSettings.value(.remoteRoutes, in: connection) != nil
     try connection.execute(
       """
-      INSERT INTO SyncCascade (entityType, entityId, rootType, rootId, isGone) VALUES (\(type), \(key), \(rootType), \(root), 1)
+      INSERT INTO SyncCascade (entityType, entityId, rootType, rootId, isAnswered, isGone)
+      VALUES (\(type), \(key), \(rootType), \(root), \(!isGone), \(isGone))
       ON CONFLICT (entityId, entityType) DO NOTHING
       """)
   }
 
-  /// Deletes the dependents that were restored with a record of a REST remote, because the user discards the
-  /// restoration. They wait for the creation of the record and are not at the remote. Dependents with changes of their
-  /// own stay, and their operations show that the record is missing.
+  /// Returns the record with which a REST remote has deleted another one: a parent of its base that is deleted there. The
+  /// remote does not report the deletion of a record that the user has moved to another parent.
+  func deletedParent(of base: RecordState, _ table: RecordTable) throws -> (key: Int64, type: String)? {
+    guard try SyncSettings.value(.remoteRoutes, in: connection) != nil else { return nil }
+    for reference in table.keys where reference.cascades {
+      let type = reference.parent.type
+      guard let parents = catalog.tables[type], let key = try table.parent(by: reference, in: base.fields, connection),
+        let parent = try parents.find(key: key, in: connection)
+      else { continue }
+      let conflict = try OpenConflict.find(of: parent, type, in: connection)
+      if try conflict?.remote?.isDeleted == true
+        || parent.state.isDeleted && !parent.isDirty && !hasUnsentRoot(key, parents)
+      {
+        return (key, type)
+      }
+    }
+    return nil
+  }
+
+  /// Returns whether a cascade deleted a record on this device only.
+  private func hasUnsentRoot(_ key: Int64, _ table: RecordTable) throws -> Bool {
+    try connection.fetchOne(
+      """
+      SELECT 1 FROM SyncCascade
+      WHERE entityId = \(key) AND entityType = \(table.entity.type) AND isAnswered = 0 AND isGone = 0
+      """, as: Int.self) != nil
+  }
+
+  /// Deletes the dependents that were restored with a record, because the user discards the restoration. The remote has
+  /// deleted them with the record. Dependents with changes of their own stay, and their operations show that the record
+  /// is missing.
   func deleteFollowersAgain(of key: Int64, _ table: RecordTable) throws {
-    guard try SyncSettings.value(.remoteRoutes, in: connection) != nil else { return }
     try deleteFollowers(of: key, table, root: key, table.entity.type)
   }
 

@@ -52,13 +52,15 @@ extension SyncTransaction {
       try resolver.explainingConstraints(of: table) { try resolver.adopt(record, on: remote, remote: remote, table) }
       return 0
     }
-    guard let base = try BaseTable.find(type, record.key, in: connection), !base.isOfTombstone else {
+    guard var base = try BaseTable.find(type, record.key, in: connection), !base.isOfTombstone else {
       let gone =
         record.state.isDeleted
         ? 0 : try Dependents(connection: connection, entities: catalog.entities).count(of: table.entity, record.key)
       try resolver.explainingConstraints(of: table) { try discardRecord(record, table) }
       return gone
     }
+    let root = base.isDeleted ? nil : try changes.deletedParent(of: base, table)
+    if root != nil { base.isDeleted = true }
     try resolver.explainingConstraints(of: table) {
       if record.state.isDeleted, !base.isDeleted {
         try asUser { try revive(record, table) }
@@ -69,6 +71,7 @@ extension SyncTransaction {
       try table.update(
         record.key, from: record.state, to: base, .init(serverId: record.serverId), in: connection)
       try BaseTable.forget(type, record.key, in: connection)
+      if let root { try changes.noteFollower(record.key, type, of: root.key, root.type) }
     }
     return 0
   }

@@ -168,13 +168,18 @@ struct RestCheck {
     return rows
   }
 
-  /// Whether a record was restored with a parent whose operation or conflict waits for the user. It is created again after
-  /// the parent.
+  /// Whether a record was restored with a parent that the API has deleted, and whose operation or conflict waits for the
+  /// user. It is created again after the parent.
   private func waitsForParent(_ uuid: String, _ entity: APIStyle.EntityStyle, _ connection: Connection) throws -> Bool {
     guard let reference = entity.parent, let parent = api.style.entity(reference.entity) else { return false }
     let found = try connection.fetchRows(
       """
-      SELECT parent.uuid, parent.isDirty FROM \(identifier: entity.kind.table) AS record
+      SELECT parent.uuid, parent.isDeleted = 0 AND (
+          EXISTS (SELECT 1 FROM SyncBase AS base WHERE base.entityId = parent.\(identifier: parent.kind.key)
+            AND base.entityType = \(parent.kind.entity) AND base.isDeleted = 1)
+          OR EXISTS (SELECT 1 FROM OfflineConflictResolution AS conflict WHERE conflict.entityUuid = parent.uuid
+            AND resolvedAt IS NULL))
+      FROM \(identifier: entity.kind.table) AS record
       JOIN \(identifier: parent.kind.table) AS parent
         ON parent.\(identifier: parent.kind.key) = record.\(identifier: reference.columns[0])
       WHERE record.uuid = \(uuid)

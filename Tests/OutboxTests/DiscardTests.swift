@@ -1,0 +1,90 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import StoreSupport
+import SyncModel
+import Testing
+import VaultStore
+
+@testable import Outbox
+
+/// Discarded restorations of records whose deletion the server has executed.
+@Suite struct DiscardTests {
+  private let database: Database
+  private let catalog: SyncCatalog
+
+  init() throws {
+    let (database, entities) = try restorationDatabase()
+    (self.database, catalog) = (database, SyncCatalog(entities))
+  }
+
+  @discardableResult
+  private func sync<Result>(_ body: (SyncTransaction) throws -> Result) throws -> Result {
+    try database.write { try SyncTransaction.run(on: $0, catalog, now: Clock.system.now(), body) }
+  }
+
+  private func live() throws -> [String] {
+    try database.read {
+      try $0.fetch("SELECT title FROM OfflineRoom WHERE isDeleted = 0 ORDER BY title", as: String.self)
+    }
+  }
+
+  private static let ids = (1...4).map { String(format: "00000000-0000-7000-8000-%012d", $0) }
+  private static let hall: SyncObject = ["title": "Hall", "projectId": .text(ids[0])]
+
+  private func apply(_ versions: [RemoteRecord]) throws {
+    try sync { transaction in
+      var counts = ApplyCounts()
+      try transaction.changes.apply(versions, counts: &counts)
+      try transaction.changes.endPull(counts: &counts)
+    }
+  }
+
+  /// Restores a project while its deletion is sent, and discards the restoration.
+  private func discardRestoration() throws {
+    try apply([
+      ValueReferenceTests.version(1, of: "Project", Self.ids[0], ["title": "House"]),
+      ValueReferenceTests.version(1, of: "Project", Self.ids[1], ["title": "Barn"]),
+      ValueReferenceTests.version(1, of: "Room", Self.ids[2], Self.hall),
+    ])
+    try database.write { try $0.execute("DELETE FROM OfflineProject WHERE title = 'House'") }
+    let deletion = try #require(try sync { try $0.nextBatch(limit: 25).operations.first })
+    try database.write { try $0.execute("UPDATE OfflineProject SET isDeleted = 0 WHERE title = 'House'") }
+    #expect(try live() == ["Hall"])
+    try sync { transaction in
+      var counts = PushCounts()
+      try transaction.acknowledge(
+        .accepted(version: 2, serverId: .integer(1)), of: deletion, jitter: 0, counts: &counts)
+    }
+    try sync { transaction in
+      let waiting = try transaction.connection.fetch(
+        "SELECT operationId FROM OfflineSyncQueue WHERE completedAt IS NULL", as: String.self)
+      #expect(waiting.count == 1)
+      for id in waiting { try transaction.discard(id) }
+    }
+  }
+
+  @Test("Discarding the restoration of a record deletes the dependents that were restored with it")
+  func dependents() throws {
+    try discardRestoration()
+    #expect(try live() == [])
+    try apply([ValueReferenceTests.version(2, of: "Room", Self.ids[2], Self.hall, isDeleted: true)])
+    #expect(try live() == [])
+    #expect(try database.read { try $0.fetchOne("SELECT count(*) FROM SyncCascade", as: Int.self) } == 0)
+    // The server restores the dependents with the record.
+    try apply([
+      ValueReferenceTests.version(3, of: "Project", Self.ids[0], ["title": "House"]),
+      ValueReferenceTests.version(3, of: "Room", Self.ids[2], Self.hall),
+    ])
+    #expect(try live() == ["Hall"])
+  }
+
+  @Test("A dependent that another device had moved before the deletion stays after the discarded restoration")
+  func movedDependent() throws {
+    try discardRestoration()
+    try apply([
+      ValueReferenceTests.version(2, of: "Room", Self.ids[2], ["title": "Hall", "projectId": .text(Self.ids[1])])
+    ])
+    #expect(try live() == ["Hall"])
+  }
+}
