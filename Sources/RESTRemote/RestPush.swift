@@ -120,6 +120,9 @@ struct RestPush: Sendable {
   private func stored(
     _ record: SyncValue, _ id: ServerId, _ body: RestBody, _ routes: EntityRoutes
   ) async throws -> Sent {
+    if let moved = unsendableMove(Set(body.fields.names.filter { isEdited($0, body) }), body) {
+      return perhapsTaken(moved)
+    }
     let accepted = Sent(outcome: .accepted(version: version, serverId: id))
     let different = try await differences(from: record, body, routes)
     if different.isEmpty { return accepted }
@@ -172,6 +175,14 @@ struct RestPush: Sendable {
     operation.earlierFields.map { $0[name] ?? .null != body.fields[name] ?? .null } ?? false
   }
 
+  /// Returns the problem of a change of a parent that only the path of a create names; `nil` without such a change.
+  private func unsendableMove(_ changed: Set<String>, _ body: RestBody) -> String? {
+    let sent = body.routes.sentFields(of: body.table)
+    let names = Set(body.routes.create?.path.placeholders.compactMap(\.first) ?? []).intersection(changed)
+    guard let name = names.sorted().first(where: { sent[$0] == nil }) else { return nil }
+    return "the server accepts no other \(name) for an existing \(operation.entityType)"
+  }
+
   // MARK: Changed
 
   private func update(_ body: RestBody, _ routes: EntityRoutes, _ stored: StoredRecord?) async throws -> Sent {
@@ -180,8 +191,9 @@ struct RestPush: Sendable {
     guard let call = routes.update else {
       return refused("the server does not accept changes to \(operation.entityType) records")
     }
-    // PATCH sends the changes (RFC 5789), PUT the whole record (RFC 9110).
     let changed = Set(operation.patch.fields.names)
+    if let moved = unsendableMove(changed, body) { return refused(moved) }
+    // PATCH sends the changes (RFC 5789), PUT the whole record (RFC 9110).
     let members = try await body.members(only: call.method == "PATCH" ? changed : nil, cleared: changed)
     // No changed field is sent to the API.
     if members.isEmpty { return Sent(outcome: .accepted(version: version, serverId: nil)) }

@@ -90,6 +90,56 @@ import Testing
     #expect(try await device.values("SELECT serverId || ' ' || syncStatus FROM OfflineSiteVisit") == ["5 synced"])
   }
 
+  @Test("A move that no route can send fails visibly, and the other edits are sent after it is undone")
+  func unsendableMove() async throws {
+    let api = try Self.api(
+      Locked([
+        "stations": #"{"id": 1, "code": "s"}"#,
+        "visits": #"{"id": 5, "code": "v", "station": 1}, {"id": 6, "code": "w", "station": 1}"#,
+        "findings": #"{"id": 3, "code": "a", "title": "old", "visit": 5}"#,
+      ]))
+    defer { api.close() }
+    let routes = Self.routes.replacing(
+      #"{"code": "code", "title": "title", "visitId": "visit"}"#, with: #"{"code": "code", "title": "title"}"#
+    ).replacing(#""request": "GET /findings", "items": "items""#, with: #""within": "Site Visit", "items": "findings""#)
+    let device = try StationDevice(at: api.url, routes: routes)
+    try await device.write(
+      "INSERT INTO OfflineStation (uuid, code) VALUES ('01a2018d-005b-7000-b94a-f37cd09dd8f6', 's')")
+    for code in ["v", "w"] {
+      try await device.write(
+        """
+        INSERT INTO OfflineSiteVisit (uuid, code, stationId)
+        SELECT \("01a2018d-005b-7000-b94a-f37cd09dd8f" + (code == "v" ? "7" : "8")), \(code), stationId FROM OfflineStation
+        """)
+    }
+    try await device.write(
+      """
+      INSERT INTO OfflineFinding (uuid, code, visitId)
+      SELECT '01a2018d-005b-7000-b94a-f37cd09dd8f9', 'a', visitId FROM OfflineSiteVisit WHERE code = 'v'
+      """)
+    _ = try await device.worker.sync(RoundRequest(pulls: false))
+    let status: SQL = "SELECT syncStatus FROM OfflineFinding"
+    #expect(try await device.values(status) == ["synced"])
+    let move: @Sendable (String) -> SQL = {
+      "UPDATE OfflineFinding SET visitId = (SELECT visitId FROM OfflineSiteVisit WHERE code = \($0)), title = 'new'"
+    }
+    try await device.write(move("w"))
+    let report = try await device.worker.sync(RoundRequest(pulls: false))
+    #expect(report.failed == 1)
+    #expect(
+      try await device.values("SELECT errorMessage FROM OfflineSyncQueue WHERE completedAt IS NULL") == [
+        "the server accepts no other visitId for an existing Finding"
+      ])
+    #expect(api.requests.count { $0.line.hasPrefix("PATCH") } == 0)
+    try await device.write(move("v"))
+    _ = try await device.worker.sync(RoundRequest(pulls: false))
+    #expect(
+      api.requests.filter { $0.line.hasPrefix("PATCH") }.map { String(decoding: $0.body, as: UTF8.self) } == [
+        #"{"title":"new"}"#
+      ])
+    #expect(try await device.values(status) == ["synced"])
+  }
+
   @Test("A record whose former parent the API has deleted stays deleted when the user discards its move and deletion")
   func discardedDeletionBelowDeletedParent() async throws {
     let lists = Locked([
