@@ -44,7 +44,9 @@ extension RemoteChanges {
     if isStored { try keepUnknownFields(of: remote, table) }
   }
 
-  /// Removes a record that the server no longer has. A record with unsent changes becomes a conflict.
+  /// Removes a record that the server no longer has. A record with unsent changes becomes a conflict. A deletion stays
+  /// in the outbox until the server returns that the record does not exist, because the account may have lost its data for a
+  /// while.
   package func removeUnknown(_ type: String, _ uuid: String, repaired: inout RepairCounts) throws {
     try forgetKept(type, uuid)
     guard let table = catalog.tables[type], var record = try table.find(uuid, in: connection),
@@ -55,7 +57,8 @@ extension RemoteChanges {
       try outbox.apply(.reopened, to: operation)
     }
     var state = record.state
-    if record.isDirty, !state.isDeleted {
+    if record.isDirty, state.isDeleted { return }
+    if record.isDirty {
       repaired.conflicts += 1
       let base = try BaseTable.find(type, record.key, in: connection)
       try BaseTable.forget(type, record.key, in: connection)

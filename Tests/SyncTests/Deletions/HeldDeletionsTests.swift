@@ -56,6 +56,22 @@ import Testing
     try await device.value("SELECT count(*) FROM OfflineProject WHERE isDeleted = 0", as: Int.self)
   }
 
+  @Test("A comparison keeps the user's deletion of a record that the server lacks until the server was asked")
+  func pendingDeletion() async throws {
+    try await fill(1)
+    try await device.write { _ = try $0.execute("DELETE FROM OfflineProject") }
+    try await loseRecords(1)
+    let waiting: SQL = "SELECT operationType FROM OfflineSyncQueue WHERE completedAt IS NULL"
+    for _ in 0..<2 {
+      let report = try await device.sync(RoundRequest(pushes: false, isFull: true))
+      #expect(report.repaired == 0)
+      #expect(try await device.values(waiting) == ["delete"])
+    }
+    try await device.sync()
+    #expect(try await device.values(waiting) == [])
+    #expect(try await live() == 0)
+  }
+
   @Test("A comparison that would delete most records keeps them, reports the reason, and awaits acceptance")
   func held() async throws {
     // Twenty deletions need no acceptance.
