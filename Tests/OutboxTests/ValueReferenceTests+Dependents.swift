@@ -38,4 +38,22 @@ extension ValueReferenceTests {
     #expect(operations.map(\.entityUuid).sorted() == ["c1", "u1"])
     #expect(operations.first { $0.entityUuid == "c1" }?.patch.fields["unitCode"] == .null)
   }
+
+  @Test("Dependents that wait for a record are not tried again after the record was undone with its set")
+  func undoneArrival() throws {
+    try apply([Self.version(1, of: "Unit", "u1", ["code": "x"])])
+    let parts = (0...600).map { Self.version(1, of: "Part", "p\($0)", ["unitCode": "u2"]) }
+    // The second unit has the code of the first, whose next version breaks a rule of the table.
+    let units = [
+      Self.version(2, of: "Unit", "u1", ["code": true]), Self.version(1, of: "Unit", "u2", ["code": "x"]),
+    ]
+    let arrived = try sync { transaction in
+      var counts = ApplyCounts()
+      try transaction.changes.apply(parts + units, counts: &counts)
+      return transaction.changes.arrived
+    }
+    #expect(arrived == [])
+    #expect(
+      try values("SELECT reason || count(*) FROM SyncInbox GROUP BY reason") == ["parent_missing601", "refused2"])
+  }
 }

@@ -100,8 +100,14 @@ package struct RemoteChanges: SyncComponent {
   }
 
   /// Performs changes of one record. Within a set, only the foreign keys of the whole set are checked.
-  private func checked(_ body: () throws -> Void) throws {
-    if inbox.isStoringSet { try connection.savepoint(body) } else { try connection.checkedSavepoint(body) }
+  private func checked(_ body: () throws -> Void) throws { try undoable(isPart: inbox.isStoringSet, body) }
+
+  /// Performs changes that are undone together if one of them fails.
+  /// - Parameter isPart: whether the foreign keys are checked later, with those of other changes.
+  func undoable(isPart: Bool = false, _ body: () throws -> Void) throws {
+    try inbox.undoing {
+      if isPart { try connection.savepoint(body) } else { try connection.checkedSavepoint(body) }
+    }
   }
 
   /// Stores a version, or puts it into the inbox if a referenced record is missing or a rule of the table refuses it.

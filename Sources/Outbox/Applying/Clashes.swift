@@ -25,7 +25,7 @@ extension RemoteChanges {
     let refused = try connection.fetchRows(
       "SELECT entityType, entityUuid FROM SyncInbox WHERE reason = 'refused' ORDER BY rowid LIMIT \(Self.largestClash)",
       as: String.self, String.self)
-    inbox.clashes = refused.map { RecordIdentity(entityType: $0, entityUuid: $1) }
+    inbox.facts.clashes = refused.map { RecordIdentity(entityType: $0, entityUuid: $1) }
     try resolveClashes(counts: &counts)
     try restoreSurvivingChildren()
     try sync.noteFilled()
@@ -33,12 +33,12 @@ extension RemoteChanges {
 
   /// Stores versions that were refused because of a UNIQUE value if another waiting version releases the value.
   package func resolveClashes(counts: inout ApplyCounts) throws {
-    let names = inbox.clashes
+    let names = inbox.facts.clashes
     for name in names {
       guard let set = try clash(of: name) else { continue }
       var stored = ApplyCounts()
       do {
-        try connection.checkedSavepoint { try store(set, counts: &stored) }
+        try undoable { try store(set, counts: &stored) }
       } catch is UnresolvedClash {
         continue
       } catch let error as SQLError where error.code == .constraint {
@@ -49,7 +49,7 @@ extension RemoteChanges {
       counts.conflicts += stored.conflicts
       counts.kept = max(0, counts.kept - set.count)
     }
-    inbox.clashes = []
+    inbox.facts.clashes = []
   }
 
   private struct UnresolvedClash: Error {}
@@ -235,7 +235,7 @@ extension RemoteChanges {
     }
     let remote = try RemoteRecord(json: Array(json.utf8))
     do {
-      try connection.checkedSavepoint {
+      try undoable {
         try outbox.removeUnfinished(entity.type, record.key)
         try connection.execute(
           """

@@ -5,22 +5,38 @@ import SyncModel
 
 /// The state of the inbox that a transaction has read, and the work that remains in the inbox.
 final class InboxState {
-  /// Whether the inbox or the kept fields have a row. Read once, so that the records of a page need no query each.
-  fileprivate var isEmpty: Bool?
-  var hasFields: Bool?
-  /// The number of inbox versions that were applied.
+  /// Facts about the tables, which are undone with them.
+  struct Facts {
+    /// Whether the inbox or the kept fields have a row. Read once, so that the records of a page need no query each.
+    fileprivate var isEmpty: Bool?
+    fileprivate var hasFields: Bool?
+    /// Records that arrived and that more versions wait for than one transaction applies.
+    fileprivate var arrived: [String] = []
+    /// Versions that were refused because another record has one of their UNIQUE values.
+    var clashes: [RecordIdentity] = []
+  }
+
+  var facts = Facts()
+  /// The number of inbox versions that were applied. Undone work counts as well, because it makes the transaction longer.
   fileprivate var admitted = 0
-  /// Records that arrived and that more versions wait for than one transaction applies.
-  fileprivate var arrived: [String] = []
   /// Whether versions are stored that only fit together.
   var isStoringSet = false
   /// Whether a user restores the deleted records whose versions are stored.
   var isRestoring = false
-  /// Versions that were refused because another record has one of their UNIQUE values.
-  var clashes: [RecordIdentity] = []
+
+  /// Performs changes in a savepoint. If they fail, the facts are undone with the tables.
+  func undoing(_ savepoint: () throws -> Void) throws {
+    let before = facts
+    do {
+      try savepoint()
+    } catch {
+      facts = before
+      throw error
+    }
+  }
 
   /// Notes that versions were removed from the inbox.
-  func noteRemoval() { isEmpty = nil }
+  func noteRemoval() { facts.isEmpty = nil }
 }
 
 /// The entity and the UUID of a record.
@@ -44,7 +60,7 @@ package struct InboxCursor: Equatable, Sendable {
 extension RemoteChanges {
   /// Puts a version into the inbox, unless the inbox has a newer one.
   package func keep(_ remote: RemoteRecord, _ reason: String, waitsFor: String?, detail: String) throws {
-    inbox.isEmpty = false
+    inbox.facts.isEmpty = false
     try connection.execute(
       """
       INSERT INTO SyncInbox (entityType, entityUuid, record, reason, waitsFor, detail)
@@ -81,7 +97,7 @@ extension RemoteChanges {
   /// was not sent has its UNIQUE value.
   func refuse(_ remote: RemoteRecord, _ error: SQLError, _ table: RecordTable) throws {
     if case .unique = error.constraint {
-      inbox.clashes.append(RecordIdentity(entityType: remote.entityType, entityUuid: remote.entityUuid))
+      inbox.facts.clashes.append(RecordIdentity(entityType: remote.entityType, entityUuid: remote.entityUuid))
     }
     let (field, message) = ConstraintMessage(entity: table.entity).explain(error, connection)
     try keep(remote, "refused", waitsFor: nil, detail: field.map { "\($0) \(message)" } ?? message)
@@ -112,12 +128,12 @@ extension RemoteChanges {
     }
     let isLeft =
       try connection.fetchOne("SELECT 1 FROM SyncInbox WHERE waitsFor = \(uuid) LIMIT 1", as: Int.self) != nil
-    if isLeft, !inbox.arrived.contains(uuid) { inbox.arrived.append(uuid) }
+    if isLeft, !inbox.facts.arrived.contains(uuid) { inbox.facts.arrived.append(uuid) }
   }
 
   /// The records that further versions of the inbox wait for. Pass them to ``admit(arrived:counts:)`` in a separate
   /// transaction.
-  package var arrived: [String] { inbox.arrived }
+  package var arrived: [String] { inbox.facts.arrived }
 
   /// Applies further versions that waited for records that arrived.
   package func admit(arrived uuids: [String], counts: inout ApplyCounts) throws {
@@ -164,9 +180,9 @@ extension RemoteChanges {
   }
 
   private func isInboxEmpty() throws -> Bool {
-    if let known = inbox.isEmpty { return known }
+    if let known = inbox.facts.isEmpty { return known }
     let isEmpty = try connection.fetchOne("SELECT 1 FROM SyncInbox LIMIT 1", as: Int.self) == nil
-    inbox.isEmpty = isEmpty
+    inbox.facts.isEmpty = isEmpty
     return isEmpty
   }
 
@@ -286,7 +302,7 @@ extension RemoteChanges {
     let remote = RemoteRecord(
       entityType: type, entityUuid: record.uuid, serverId: record.serverId, createdAt: record.createdAt, state: state)
     do {
-      try connection.savepoint {
+      try undoable(isPart: true) {
         if record.isDirty {
           try rebase(record, base: base, on: remote, table)
         } else {
@@ -322,7 +338,7 @@ extension RemoteChanges {
       try connection.execute("DELETE FROM SyncExtraFields WHERE entityType = \(type) AND entityUuid = \(uuid)")
       return
     }
-    inbox.hasFields = true
+    inbox.facts.hasFields = true
     try connection.execute(
       """
       INSERT INTO SyncExtraFields (entityType, entityUuid, fields)
@@ -332,9 +348,9 @@ extension RemoteChanges {
   }
 
   private func hasKeptFields() throws -> Bool {
-    if let known = inbox.hasFields { return known }
+    if let known = inbox.facts.hasFields { return known }
     let has = try connection.fetchOne("SELECT 1 FROM SyncExtraFields LIMIT 1", as: Int.self) != nil
-    inbox.hasFields = has
+    inbox.facts.hasFields = has
     return has
   }
 }
