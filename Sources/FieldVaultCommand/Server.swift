@@ -17,9 +17,7 @@ struct Server: Sendable {
     let address = try ServerAddress(settings.url, allowsInsecure: true)
     url = settings.url
     // Read each time, so that a worker that runs takes a new token at once; one that is for another server is not sent.
-    let transport = HTTPTransport(address: address, limits: limits) {
-      (try? vault.remote())?.url == settings.url ? try? vault.remoteToken() : nil
-    }
+    let transport = HTTPTransport(address: address, limits: limits) { try vault.remoteToken(for: settings.url) }
     remote = try Self.remote(transport, routes: settings.routes, of: vault)
     monitor = NetworkMonitor(remote: remote, address: address)
   }

@@ -11,7 +11,7 @@ public final class HTTPTransport: Sendable {
   /// The timeouts and the size limit of responses.
   public let limits: TransportLimits
 
-  private let token: @Sendable () -> String?
+  private let token: @Sendable () throws -> String?
   private let clock: Clock
   private let backend: any HTTPBackend
   private let counted = Locked(TransferCounts())
@@ -19,10 +19,11 @@ public final class HTTPTransport: Sendable {
   /// The bytes sent and received so far.
   public var traffic: TransferCounts { counted.withLock { $0 } }
 
-  /// Creates a transport. `token` is called for each request, so that a new token is used at once; `nil` sends no
-  /// token.
+  /// Creates a transport.
+  /// - Parameter token: returns the token, or `nil` to send none. Called for each request, so that a new token is used at
+  ///   once. If it throws, the request fails with ``TransportFailure/tokenUnavailable``.
   public convenience init(
-    address: ServerAddress, limits: TransportLimits = TransportLimits(), token: @escaping @Sendable () -> String?
+    address: ServerAddress, limits: TransportLimits = TransportLimits(), token: @escaping @Sendable () throws -> String?
   ) {
     #if canImport(Darwin)
       let backend = URLSessionBackend(limits: limits, usesProxies: address.isEncrypted)
@@ -35,7 +36,7 @@ public final class HTTPTransport: Sendable {
   /// Creates a transport with another clock and another network.
   package init(
     address: ServerAddress, limits: TransportLimits, clock: Clock, backend: any HTTPBackend,
-    token: @escaping @Sendable () -> String?
+    token: @escaping @Sendable () throws -> String?
   ) {
     (self.address, self.limits, self.clock) = (address, limits, clock)
     (self.backend, self.token) = (backend, token)
@@ -64,6 +65,11 @@ public final class HTTPTransport: Sendable {
   /// A line break would end the header and begin another.
   private static func isLine(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
 
+  private func token(of request: HTTPRequest) throws(TransportFailure) -> String? {
+    guard request.isAuthorized else { return nil }
+    do { return try token() } catch { throw .tokenUnavailable }
+  }
+
   private func outgoing(_ request: HTTPRequest) throws(TransportFailure) -> OutgoingRequest {
     for header in request.headers {
       let isOwn = header.name.lowercased() == "authorization" && request.isAuthorized
@@ -72,7 +78,7 @@ public final class HTTPTransport: Sendable {
     var headers = [(name: "User-Agent", value: "FieldVault")] + request.headers
     if request.download == nil { headers.append((name: "Accept", value: "application/json")) }
     if request.body != nil { headers.append((name: "Content-Type", value: "application/json")) }
-    if request.isAuthorized, let token = token() {
+    if let token = try token(of: request) {
       guard token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw .badToken }
       headers.append((name: "Authorization", value: "Bearer \(token)"))
     }

@@ -61,7 +61,7 @@ public enum ResponseClass: Equatable, Sendable {
   public init(_ failure: TransportFailure) {
     self =
       switch failure {
-      case .noConnection, .notTheServer, .timedOut: .unreachable
+      case .noConnection, .notTheServer, .timedOut, .tokenUnavailable: .unreachable
       case .cancelled: .cancelled
       case .tooLarge: .tooLarge
       case .badToken: .pauseCredentials

@@ -20,6 +20,8 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
   case badHeader
   /// The token has white space or characters other than printable ASCII.
   case badToken
+  /// The token could not be read on this device.
+  case tokenUnavailable
 
   /// An HTML page instead of the server's response. It comes from an intermediary, such as a captive portal.
   package static let htmlPage = TransportFailure.notTheServer(detail: "it returned an HTML page")
@@ -42,6 +44,7 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
     case .badAddress(let detail): "invalid server address: \(detail)"
     case .badHeader: "a header of the request is not allowed: its name is reserved, or its value has a line break"
     case .badToken: "invalid token: it contains white space or characters other than printable ASCII"
+    case .tokenUnavailable: "the token could not be read on this device"
     }
   }
 
@@ -57,6 +60,7 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
     case .badAddress: "an address looks like https://sync.example.org"
     case .badHeader: "check the headers in the route file"
     case .badToken: "set the token again without white space around it"
+    case .tokenUnavailable: "no data is lost; the request is tried again"
     }
   }
 

@@ -232,10 +232,8 @@ package final class HTTPServer: Sendable {
     suspended.resume()
   }
 
-  private func pause(_ duration: Duration = .milliseconds(5)) async {
-    // The loop continues after a cancellation, because connections must be resumed.
-    try? await clock.sleep(duration)
-  }
+  /// Waits before the next look. The loop continues after a cancellation, because connections must be resumed.
+  private func pause(_ duration: Duration = .milliseconds(5)) async { await clock.sleepThroughCancellation(duration) }
 
   /// Returns the requests that began at least a duration ago.
   func waiting(atLeast duration: Duration) -> [ConnectionState] {

@@ -28,6 +28,11 @@ package struct Clock: Sendable {
     (self.now, self.instant, self.sleep, self.threadTime) = (now, instant, sleep, threadTime)
   }
 
+  /// Waits for a duration, also in a cancelled task. There, ``sleep`` would return at once.
+  package func sleepThroughCancellation(_ duration: Duration) async {
+    _ = await startTask { [sleep] in try await sleep(duration) }.result
+  }
+
   /// The clock of the operating system.
   package static let system = Clock(
     now: { nanoseconds(CLOCK_REALTIME) / 1_000_000 }, instant: { ContinuousClock.now },

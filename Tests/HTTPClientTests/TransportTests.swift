@@ -37,6 +37,19 @@ import Testing
     #expect(server.requests.first?.headers["authorization"] == nil)
   }
 
+  @Test("A token that cannot be read is a failure of this request alone, and no request is sent without it")
+  func unreadableToken() async throws {
+    let server = try RawServer(response: healthy)
+    defer { server.close() }
+    let transport = HTTPTransport(address: try ServerAddress(server.url)) { throw CancellationError() }
+    let found = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/changes")) }
+    #expect(found == .tokenUnavailable)
+    #expect(server.requests.isEmpty)
+    // The request is tried again, and no attempt of its operations is counted.
+    #expect(ResponseClass(TransportFailure.tokenUnavailable) == .unreachable)
+    #expect(try await transport.send(HTTPRequest("/v1/health", isAuthorized: false)).status == 200)
+  }
+
   @Test("Successive requests share one connection") func oneConnectionServesManyRequests() async throws {
     let server = try RawServer(response: healthy)
     defer { server.close() }

@@ -76,10 +76,8 @@ package final class UploadSessions: Sendable {
     while clock.instant() < end, state.withLock({ $0.unfinished > 0 }) { await pause() }
   }
 
-  private func pause() async {
-    // The loop continues after a cancellation, because open files have to be closed.
-    try? await clock.sleep(.milliseconds(2))
-  }
+  /// Waits before the next look. The loop continues after a cancellation, because open files have to be closed.
+  private func pause() async { await clock.sleepThroughCancellation(.milliseconds(2)) }
 }
 
 extension HTTPProblem {

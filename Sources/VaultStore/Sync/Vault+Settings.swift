@@ -86,6 +86,14 @@ extension Vault {
     try database.read { try SyncSettings.value(.remoteToken, in: $0) }
   }
 
+  /// Returns the token for requests to an address; `nil` if the vault has another server now, or no token.
+  package func remoteToken(for url: String) throws -> String? {
+    try database.read { connection in
+      guard try SyncSettings.value(.remoteURL, in: connection) == url else { return nil }
+      return try SyncSettings.value(.remoteToken, in: connection)
+    }
+  }
+
   /// A setting that a user may change.
   public enum Preference: String, CaseIterable, Sendable {
     /// `device`: nothing is sent or fetched, and nothing is lost. `cloud`: sync works.

@@ -95,7 +95,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     let transport = HTTPTransport(
       address: try ServerAddress(Self.url), limits: limits, clock: machine.environment.clock,
       backend: network.backend(of: name)
-    ) { try? vault.remoteToken() }
+    ) { try vault.remoteToken(for: Self.url) }
     let remote: any Remote =
       if let routes {
         RestRemote(transport: transport, file: try RouteFile(json: routes), vault: vault)

@@ -45,6 +45,15 @@ import VaultKeys
     #expect(code { _ = try make() } == .alreadyExists)
   }
 
+  @Test("The token is read for its own address only, and a failed read is an error") func tokenOfAddress() throws {
+    let vault = try make()
+    try vault.setRemote(url: "https://one.example", token: "token")
+    #expect(try vault.remoteToken(for: "https://one.example") == "token")
+    #expect(try vault.remoteToken(for: "https://other.example") == nil)
+    vault.close()
+    #expect(throws: (any Error).self) { try vault.remoteToken(for: "https://one.example") }
+  }
+
   @Test("Opening a path without a vault creates one, and opening it again keeps its records")
   func openOrCreate() throws {
     for count in 1...2 {
