@@ -17,14 +17,22 @@ final class StationDevice: Sendable {
   let vault: Vault
   let worker: SyncWorker
 
-  init(at url: String, routes: String) throws {
-    folder = try TemporaryFolder()
-    let path = packagePath("Tests/Simulation/Schemas/stations")
-    vault = try Vault.create(
-      at: folder.file("stations.vault"),
-      schemas: [(SchemaSource(name: "stations", folder: path), try Schema.load(folder: path, name: "stations"))],
-      secret: keyFileSecret(), configuration: Configuration(environment: .system { 0 }))
+  convenience init(at url: String, routes: String) throws {
+    let folder = try TemporaryFolder()
+    let vault = try Vault.create(
+      at: folder.file("stations.vault"), schemas: [try Self.schema()], secret: keyFileSecret(),
+      configuration: Configuration(environment: .system { 0 }))
     try vault.setRemote(url: url, token: "token", routes: try RouteFile.routes(json: routes, for: vault))
+    try self.init(vault, in: folder, at: url, routes: routes)
+  }
+
+  static func schema() throws -> (source: SchemaSource, schema: Schema) {
+    let path = packagePath("Tests/Simulation/Schemas/stations")
+    return (SchemaSource(name: "stations", folder: path), try Schema.load(folder: path, name: "stations"))
+  }
+
+  init(_ vault: Vault, in folder: TemporaryFolder, at url: String, routes: String) throws {
+    (self.vault, self.folder) = (vault, folder)
     let remote = RestRemote(
       transport: HTTPTransport(address: try ServerAddress(url)) { "token" }, file: try RouteFile(json: routes),
       vault: vault)
