@@ -78,7 +78,8 @@ struct RestPush: Sendable {
       }
       // The API may return the response to an earlier request with the same key.
       if let record, operation.isRepeated, case .header? = routes.repeats {
-        return try await stored(record, id, body, routes)
+        // The key proves that the API has stored this payload. Other values are later changes, which the next list brings.
+        if !operation.hasOnePayload { return try await stored(record, id, body, routes) }
       }
       return Sent(outcome: .accepted(version: version, serverId: id))
     case .gone: return try await parentGone(body, call, routes)

@@ -113,6 +113,36 @@ import Testing
     #expect(try await device.values("SELECT serverId || ' ' || syncStatus FROM OfflineStation") == ["7 synced"])
   }
 
+  @Test("A repetition of the same payload under its key keeps the values that another program has stored meanwhile")
+  func changedMeanwhile() async throws {
+    let posts = Locked(0)
+    let api = try RawServer { request, connection in
+      guard request.line.hasPrefix("POST") else { return connection.send(responseText("{}")) }
+      let number = posts.withLock { posts in
+        posts += 1
+        return posts
+      }
+      let stored = #"{"id": 7, "code": "mine", "title": "theirs", "note": "x", "amount": 5}"#
+      return connection.send(number == 1 ? responseText("{}", status: "500 No") : responseText(stored))
+    }
+    defer { api.close() }
+    let device = try StationDevice(at: api.url, routes: Self.routes(.header))
+    try await device.write(
+      """
+      INSERT INTO OfflineStation (uuid, code, title, note)
+      VALUES ('01a2018d-005b-7000-b94a-f37cd09dd8f6', 'mine', 'old', 'x')
+      """)
+    _ = try await device.worker.sync(RoundRequest(pulls: false))
+    // This edit is sent on its own, after the create.
+    try await device.write("UPDATE OfflineStation SET note = 'y'")
+    for _ in 0..<2 { _ = try await device.worker.sync(RoundRequest(pulls: false)) }
+    let keys = api.requests.filter { $0.line.hasPrefix("POST") }.map { $0.headers["idempotency-key"] }
+    #expect(keys.count == 2 && Set(keys).count == 1)
+    let changes = api.requests.filter { $0.line.hasPrefix("PATCH") }.map { String(decoding: $0.body, as: UTF8.self) }
+    #expect(changes == [#"{"note":"y"}"#])
+    #expect(try await device.values("SELECT serverId || ' ' || syncStatus FROM OfflineStation") == ["7 synced"])
+  }
+
   @Test("The deletion of a record that the API may have stored reaches the API", arguments: Rule.allCases)
   func deletionAfterStoredCreate(rule: Rule) async throws {
     let api = try Self.api(rule, stored: Self.stored)

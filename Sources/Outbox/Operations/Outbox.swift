@@ -43,15 +43,17 @@ package struct Outbox {
     return transition
   }
 
-  /// Stores the payload with which an operation is sent now, and whenever it is sent again.
+  /// Stores the payload with which an operation is sent now, and whenever it is sent again. An operation of an earlier
+  /// version may have been sent with a payload that is unknown, so it does not count as one with a single payload.
   /// - Returns: `false` if the operation cannot be sent in its state.
   func send(_ queued: QueuedOperation, _ payload: String, _ operation: PushOperation) throws -> Bool {
     guard let transition = queued.operation.after(.sent) else { return false }
     try connection.withStatement(
       """
-      UPDATE OfflineSyncQueue SET status = ?, lastAttemptAt = ?, errorMessage = NULL,
-        sendCount = ?, payload = ?, baseVersion = ?, schemaVersion = ?, operationType = ?, idempotencyKey = ?
-      WHERE queueNumber = ?
+      UPDATE OfflineSyncQueue SET status = ?1, lastAttemptAt = ?2, errorMessage = NULL,
+        sendCount = ?3, payload = ?4, baseVersion = ?5, schemaVersion = ?6, operationType = ?7, idempotencyKey = ?8,
+        sentPayload = CASE WHEN payload IS NULL AND idempotencyKey IS NOT NULL THEN coalesce(sentPayload, ?4) ELSE sentPayload END
+      WHERE queueNumber = ?9
       """
     ) { statement in
       try statement.bind(transition.operation.status, at: 1)

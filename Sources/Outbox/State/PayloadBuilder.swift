@@ -59,6 +59,7 @@ package struct PayloadBuilder: SyncComponent {
   /// Notes the requests with an operation that may have had an effect.
   private static func noteEarlier(_ queued: QueuedOperation, in operation: inout PushOperation) throws {
     operation.isRepeated = queued.sendCount > 0
+    operation.hasOnePayload = queued.payload != nil && queued.sentPayload == nil
     operation.earlierFields = try queued.sentPayload.map { try Self.operation($0).patch.fields }
   }
 

@@ -110,6 +110,8 @@ public struct PushOperation: Equatable, Sendable {
   /// The fields of an earlier payload that the remote may have stored, and that edits have replaced; `nil` if there is
   /// none. Not part of the wire format.
   package var earlierFields: SyncObject?
+  /// Whether all requests with the operation had this payload. Not part of the wire format.
+  package var hasOnePayload = false
 
   /// Creates an operation; `createdAt` is in milliseconds since 1970-01-01 UTC.
   public init(
