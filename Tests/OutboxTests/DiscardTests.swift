@@ -8,7 +8,7 @@ import VaultStore
 
 @testable import Outbox
 
-/// Discarded restorations of records whose deletion the server has executed.
+/// Dependents of records whose deletion the server has executed.
 @Suite struct DiscardTests {
   private let database: Database
   private let catalog: SyncCatalog
@@ -86,5 +86,30 @@ import VaultStore
       ValueReferenceTests.version(2, of: "Room", Self.ids[2], ["title": "Hall", "projectId": .text(Self.ids[1])])
     ])
     #expect(try live() == ["Hall"])
+  }
+
+  // Found by the simulation, seed 2 with a REST remote.
+  @Test(
+    "A version that waits in the inbox is stored as deleted when a REST remote has deleted the record that it belongs to"
+  )
+  func waitingVersion() throws {
+    try database.write { try SyncSettings.set(.remoteRoutes, "{}", in: $0) }
+    let (project, room, material, log) = (Self.ids[0], Self.ids[2], Self.ids[1], Self.ids[3])
+    let fields: SyncObject = [
+      "projectId": .text(project), "roomId": .text(room), "materialId": .text(material),
+      "date": "2026-01-01T00:00:00.000Z", "moistureContent": 12,
+    ]
+    try apply([
+      ValueReferenceTests.version(1, of: "Project", project, ["title": "House"]),
+      ValueReferenceTests.version(1, of: "Room", room, Self.hall),
+      ValueReferenceTests.version(1, of: "MoistureLog", log, fields),
+      ValueReferenceTests.version(2, of: "Room", room, Self.hall, isDeleted: true),
+    ])
+    try apply([ValueReferenceTests.version(1, of: "Material", material, ["name": "Oak"])])
+    let logs = try database.read {
+      try $0.fetch("SELECT uuid FROM OfflineMoistureLog WHERE isDeleted = 0", as: String.self)
+    }
+    #expect(logs == [])
+    #expect(try database.read { try $0.fetch("SELECT reason FROM SyncInbox", as: String.self) } == [])
   }
 }

@@ -194,6 +194,7 @@ extension RemoteChanges {
       let remote = try RemoteRecord(json: Array(json.utf8))
       // The version returns to the inbox if it cannot be stored yet.
       try forgetKept(remote.entityType, remote.entityUuid)
+      if try applyGone(remote, counts: &counts) { continue }
       try apply(remote, counts: &counts)
     }
   }

@@ -21,6 +21,22 @@ extension RemoteChanges {
     }
   }
 
+  /// Applies a version of the inbox as a deleted one if a REST remote has deleted the record with its parent since. The
+  /// remote does not report the deletion of a record that the device does not have.
+  /// - Returns: `false` for other versions, which were not applied.
+  func applyGone(_ remote: RemoteRecord, counts: inout ApplyCounts) throws -> Bool {
+    guard !remote.state.isDeleted, let table = catalog.tables[remote.entityType],
+      try !table.has(remote.entityUuid, in: connection), let root = try deletedParent(of: remote.state, table)
+    else { return false }
+    var deleted = remote
+    deleted.state.isDeleted = true
+    try apply(deleted, counts: &counts)
+    if let record = try table.find(remote.entityUuid, in: connection) {
+      try noteFollower(record.key, remote.entityType, of: root.key, root.type)
+    }
+    return true
+  }
+
   /// Stores that the remote has deleted a record with its root.
   ///
   /// A REST remote never restores the record. A server restores it with the root. The server's version of a record that
