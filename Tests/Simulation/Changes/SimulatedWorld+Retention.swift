@@ -59,11 +59,13 @@ extension SimulatedWorld {
 
   /// The server forgets responses. An operation whose response did not arrive counts as new afterwards.
   private func noteSealed(_ device: SimulatedDevice) throws {
-    incidents.circumstances.resent.formUnion(
-      try device.read { connection in
-        try connection.fetch(
-          "SELECT entityUuid FROM OfflineSyncQueue WHERE completedAt IS NULL AND payload IS NOT NULL", as: String.self)
-      })
+    let sealed = try device.read { connection in
+      try connection.fetch(
+        "SELECT entityUuid FROM OfflineSyncQueue WHERE completedAt IS NULL AND payload IS NOT NULL", as: String.self)
+    }
+    incidents.circumstances.resent.formUnion(sealed)
+    // The forgotten response may have had a conflict.
+    incidents.circumstances.unanswered.formUnion(sealed)
   }
 
   /// Notes the records that the server has stored and forgotten until now.
