@@ -314,12 +314,12 @@ import VaultStore
     #expect(try values("SELECT uuid FROM OfflineUnit ORDER BY uuid") == ["one", "theirs"])
   }
 
-  /// Lets the server refuse all operations, because the unit `theirs` has their values.
+  /// Lets the server refuse the first operations, because the unit `theirs` has their values.
   /// - Returns: the id of the conflict.
-  private func conflictWithTheirs() throws -> String {
+  func conflictWithTheirs(limit: Int = 5) throws -> String {
     try sync { transaction in
       var counts = PushCounts()
-      for operation in try transaction.nextBatch(limit: 5).operations {
+      for operation in try transaction.nextBatch(limit: limit).operations {
         try transaction.acknowledge(
           .conflict(
             .notUnique, fields: ["site", "number"], record: nil,

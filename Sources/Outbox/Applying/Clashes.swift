@@ -251,22 +251,4 @@ extension RemoteChanges {
     }
     return true
   }
-
-  /// - Throws: ``VaultError`` with `refused` if a record that the server has references the UNIQUE values of a record.
-  private func refuseWithDependentsOfServer(_ record: StoredRecord, _ table: RecordTable) throws {
-    let entity = table.entity
-    for dependency in catalog.entities.dependencies(on: entity) where catalog.tables[dependency.child.type] != nil {
-      guard dependency.key.columns.contains(where: { $0.to != entity.key }) else { continue }
-      let referring = try connection.fetchOne(
-        """
-        SELECT child.uuid FROM \(identifier: dependency.child.table.name) AS child
-        WHERE child.syncVersion > 0 AND child.isDeleted = 0 AND \(dependency.refers("child", to: record.key)) LIMIT 1
-        """, as: String.self)
-      guard let referring else { continue }
-      throw VaultError(
-        .refused,
-        "\(dependency.child.type) \(referring) of the server refers to the same values, and the server's \(entity.type) has "
-          + "not arrived", remedy: .syncFirst)
-    }
-  }
 }

@@ -212,7 +212,8 @@ package struct ConflictResolver: SyncComponent {
     if decision.side == .remote {
       if let remote = conflict.remote { return try adopt(record, on: remote, remote: remote, table) }
       if conflict.kind == .notUnique, try sync.changes.giveRow(of: record, in: conflict, table) { return }
-      return try sync.discardRecord(record, table)
+      try sync.discardRecord(record, table)
+      return
     }
     // For a key of several columns, another value in one of them is enough.
     if conflict.kind == .notUnique {

@@ -53,10 +53,8 @@ extension SyncTransaction {
       return 0
     }
     guard var base = try BaseTable.find(type, record.key, in: connection), !base.isOfTombstone else {
-      let gone =
-        record.state.isDeleted
-        ? 0 : try Dependents(connection: connection, entities: catalog.entities).count(of: table.entity, record.key)
-      try resolver.explainingConstraints(of: table) { try discardRecord(record, table) }
+      var gone = 0
+      try resolver.explainingConstraints(of: table) { gone = try discardRecord(record, table) }
       return gone
     }
     let root = base.isDeleted ? nil : try changes.deletedParent(of: base, table)
@@ -76,10 +74,17 @@ extension SyncTransaction {
     return 0
   }
 
-  /// Removes a record that the server never had, with its dependents.
-  func discardRecord(_ record: StoredRecord, _ table: RecordTable) throws {
+  /// Removes a record that the server never had, with its dependents. Records of the server that are dependents only by an
+  /// unsent edit stay.
+  /// - Returns: the number of removed records.
+  @discardableResult
+  func discardRecord(_ record: StoredRecord, _ table: RecordTable) throws -> Int {
     let type = table.entity.type
     try outbox.removeUnfinished(type, record.key)
+    try changes.undoUnsentReferences(to: record, table.entity)
+    let gone =
+      record.state.isDeleted
+      ? 0 : try Dependents(connection: connection, entities: catalog.entities).count(of: table.entity, record.key)
     if try SyncSettings.value(.remoteRoutes, in: connection) != nil {
       // The remote has deleted the record, or its parent. Without a route for deletions, the trigger would refuse this one.
       try connection.execute(
@@ -94,6 +99,7 @@ extension SyncTransaction {
     // The deletion has queued operations that the server does not need.
     try outbox.removeUnfinished(type, record.key)
     try markClean(record, table)
+    return gone
   }
 
   func revive(_ record: StoredRecord, _ table: RecordTable) throws {

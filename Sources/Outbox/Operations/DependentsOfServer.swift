@@ -1,0 +1,82 @@
+import CipherSQL
+import RecordStore
+import SchemaModel
+import SyncModel
+
+/// A live record of the server that references a record, which the server may not have.
+struct DependentOfServer {
+  let dependency: Dependency
+  let table: RecordTable
+  let record: StoredRecord
+  let atServer: RecordState
+
+  /// Whether only an edit that was not sent references the record.
+  var isUnsent: Bool { dependency.columns.contains { record.state.fields[$0] != atServer.fields[$0] } }
+}
+
+/// Records of the server that reference a record which the server never had. They do so by edits that were not sent, or by
+/// UNIQUE values that another record has at the server.
+extension RemoteChanges {
+  /// - Throws: ``VaultError`` with `refused` if a record references the UNIQUE values of a record at the server as well.
+  func refuseWithDependentsOfServer(_ record: StoredRecord, _ table: RecordTable) throws {
+    let entity = table.entity
+    let referring = try dependentsOfServer(on: record, entity).first { dependent in
+      !dependent.isUnsent && dependent.dependency.key.columns.contains { $0.to != entity.key }
+    }
+    guard let referring else { return }
+    throw VaultError(
+      .refused,
+      "\(referring.table.entity.type) \(referring.record.uuid) of the server refers to the same values, and the server's "
+        + "\(entity.type) has not arrived", remedy: .syncFirst)
+  }
+
+  /// Undoes the unsent references to a record that is removed. The foreign key would delete a record of the server with it,
+  /// or refuse the removal. A reference stays if this device lacks the former parent or has deleted it.
+  func undoUnsentReferences(to record: StoredRecord, _ entity: Entity) throws {
+    for dependent in try dependentsOfServer(on: record, entity) where dependent.isUnsent {
+      let (dependency, children, child) = (dependent.dependency, dependent.table, dependent.record)
+      let former = dependent.atServer.fields
+      if try children.lacksParent(by: dependency, in: former, connection) { continue }
+      if let parent = try children.parent(by: dependency, in: former, connection),
+        try catalog.isDeleted(parent, of: dependency.parent, in: connection)
+      {
+        continue
+      }
+      var state = child.state
+      for column in dependency.columns { state.fields[column] = former[column] }
+      try sync.asUser {
+        try children.update(
+          child.key, from: child.state, to: state,
+          .init(serverId: child.serverId, isDirty: true, syncStatus: child.syncStatus), in: connection)
+      }
+    }
+  }
+
+  private func dependentsOfServer(on record: StoredRecord, _ entity: Entity) throws -> [DependentOfServer] {
+    var found: [DependentOfServer] = []
+    for dependency in catalog.entities.dependencies(on: entity) {
+      // A device-only column references nothing at the server.
+      guard let children = catalog.tables[dependency.child.type],
+        dependency.columns.allSatisfy({ children.places[$0] != nil })
+      else { continue }
+      var referring: [StoredRecord] = []
+      try children.forEach(
+        where: "\(dependency.refers("record", to: record.key)) AND record.syncVersion > 0 AND record.isDeleted = 0",
+        in: connection
+      ) { referring.append($0) }
+      for child in referring {
+        guard let state = try stateAtServer(of: child, children), !state.isDeleted else { continue }
+        found.append(DependentOfServer(dependency: dependency, table: children, record: child, atServer: state))
+      }
+    }
+    return found
+  }
+
+  /// Returns the newest known version of the server; `nil` if the server is not known to have the record.
+  private func stateAtServer(of record: StoredRecord, _ table: RecordTable) throws -> RecordState? {
+    guard record.isDirty else { return record.state }
+    let type = table.entity.type
+    let conflict = try OpenConflict.find(of: record, type, in: connection)
+    return try conflict?.remote ?? BaseTable.find(type, record.key, in: connection)
+  }
+}
