@@ -134,11 +134,9 @@ struct AgreementCheck {
           UNION ALL SELECT entityUuid FROM OfflineConflictResolution WHERE resolvedAt IS NULL
           """, as: String.self))
       let holders = try holdersOfRefused(device, connection)
-      let waiting = try connection.fetchRows(
-        "SELECT entityUuid, coalesce(waitsFor, '') FROM SyncInbox WHERE reason = 'parent_missing'", as: String.self,
-        String.self)
+      let waiting = try missingParents(device, connection)
       while true {
-        var more = waiting.filter { held.contains($0.1) && !held.contains($0.0) }.map(\.0)
+        var more = waiting.filter { !held.contains($0.key) && !held.isDisjoint(with: $0.value) }.map(\.key)
         for (uuid, records) in holders where !held.contains(uuid) {
           if records.contains(where: { $0.awaitsUser || held.contains($0.uuid) }) { more.append(uuid) }
         }
@@ -146,6 +144,28 @@ struct AgreementCheck {
         held.formUnion(more)
       }
     }
+  }
+
+  /// The records that versions in the inbox lack, by the UUID of the version. The inbox names one of them only, which may be
+  /// in a cycle with the version, while another one waits for the user.
+  private func missingParents(_ device: any WatchedDevice, _ connection: Connection) throws -> [String: Set<String>] {
+    let waiting = try connection.fetchRows(
+      "SELECT record, waitsFor FROM SyncInbox WHERE reason = 'parent_missing'", as: String.self, String.self)
+    let catalog = device.vault.syncCatalog
+    var missing: [String: Set<String>] = [:]
+    for (json, waitsFor) in waiting {
+      let remote = try RemoteRecord(json: Array(json.utf8))
+      guard let table = catalog.tables[remote.entityType] else { continue }
+      let fields = remote.state.fields
+      var found = Set(try MissingParents(catalog: catalog, connection: connection).of([remote]).map(\.uuid))
+      found.insert(waitsFor)
+      let lacks = try table.keys.contains { key in
+        try key.columns.count > 1 && table.lacksParent(by: key, in: fields, connection)
+      }
+      if lacks { found.formUnion(try parents(of: fields, table, catalog, connection).map(\.uuid)) }
+      missing[remote.entityUuid] = found
+    }
+    return missing
   }
 
   /// The records whose values are in the way of the refused versions in the inbox, by the UUID of the version.
