@@ -32,6 +32,10 @@ struct RestCheck {
     }
     var deleted: Set<String> = []
     for entry in entries where entry.kind == .delete {
+      // If the response to a create is lost and the repetition is refused, no device knows the id, and this rule has no look-up.
+      if api.style.entity(entry.entity)?.repeats == .mayDuplicate, api.identities[device.name]?[entry.uuid] == nil {
+        deleted.insert(entry.uuid)
+      }
       guard let known = ids[entry.uuid], let all = api.store.deleted[entry.entity] else { continue }
       // A request that arrived late may have created the record again.
       if !known.isDisjoint(with: all) { deleted.insert(entry.uuid) }
