@@ -16,6 +16,9 @@ public struct Migrator: Sendable {
   /// Called in the transaction of each file, after the file has run. It creates objects that are derived from the
   /// tables.
   public let didApply: @Sendable (WriteConnection, MigrationFile) throws -> Void
+  /// Called in a transaction of its own after the last pending file, and not without a pending file. Unlike in the transactions of
+  /// files, foreign keys are enforced, and their actions run. A crash may prevent the call.
+  public let didApplyAll: @Sendable (WriteConnection) throws -> Void
 
   /// Called by ``verify(_:)`` with the database and with a database that was rebuilt from its files. It adds the
   /// objects that are derived from rows of the database.
@@ -33,13 +36,17 @@ public struct Migrator: Sendable {
   ///     back.
   ///   - didApply: called in the transaction of each file, after the file has run. An error rolls the transaction
   ///     back.
+  ///   - didApplyAll: called after the last pending file, in a transaction with enforced foreign keys. An error rolls
+  ///     this transaction back, and the files stay applied.
   ///   - didRebuild: called when a database is verified, with a database that was rebuilt from its files.
   public init(
     schemas: [Schema], willApply: @escaping @Sendable (WriteConnection) throws -> Void = { _ in },
     didApply: @escaping @Sendable (WriteConnection, MigrationFile) throws -> Void = { _, _ in },
+    didApplyAll: @escaping @Sendable (WriteConnection) throws -> Void = { _ in },
     didRebuild: @escaping @Sendable (Connection, WriteConnection) throws -> Void = { _, _ in }
   ) {
-    (self.schemas, self.willApply, self.didApply, self.didRebuild) = (schemas, willApply, didApply, didRebuild)
+    (self.schemas, self.willApply, self.didApply, self.didApplyAll) = (schemas, willApply, didApply, didApplyAll)
+    self.didRebuild = didRebuild
   }
 
   /// Returns the files that are not applied yet.
@@ -86,7 +93,7 @@ public struct Migrator: Sendable {
     to database: Database, progress: (String, MigrationFile, Int) -> Void = { _, _, _ in }
   ) throws -> [MigrationRecord] {
     try database.withMigrationWriter { connection in
-      try connection.withoutForeignKeys {
+      let done = try connection.withoutForeignKeys {
         var done: [MigrationRecord] = []
         let pending = try pending(in: connection)
         for (index, (schema, file)) in pending.enumerated() {
@@ -110,6 +117,8 @@ public struct Migrator: Sendable {
         }
         return done
       }
+      if !done.isEmpty { try connection.inTransaction { try didApplyAll(connection) } }
+      return done
     }
   }
 

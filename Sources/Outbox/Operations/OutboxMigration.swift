@@ -157,23 +157,32 @@ package enum OutboxMigration {
     }
   }
 
-  /// Resumes work that the old tables may have stopped: applies inbox versions of a newer server, and queues failed
-  /// operations again.
-  package static func resume(on connection: WriteConnection) throws {
+  /// Queues failed operations again, which the old tables may have stopped.
+  package static func retryFailed(on connection: WriteConnection) throws {
+    guard try isThere("OfflineSyncQueue", connection),
+      try connection.fetchOne("SELECT 1 FROM OfflineSyncQueue WHERE status = 'failed' LIMIT 1", as: Int.self) != nil
+    else { return }
+    try run(on: connection) { try $0.retryFailed() }
+  }
+
+  /// Applies inbox versions and kept fields of a newer server. The actions of foreign keys are part of a version, so foreign
+  /// keys must be enforced. The next sync does the same.
+  package static func applyWaiting(on connection: WriteConnection) throws {
     guard try isThere("SyncInbox", connection),
       try connection.fetchOne(
-        """
-        SELECT 1 WHERE EXISTS (SELECT 1 FROM SyncInbox) OR EXISTS (SELECT 1 FROM SyncExtraFields)
-          OR EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE status = 'failed')
-        """, as: Int.self) != nil
+        "SELECT 1 WHERE EXISTS (SELECT 1 FROM SyncInbox) OR EXISTS (SELECT 1 FROM SyncExtraFields)", as: Int.self)
+        != nil
     else { return }
-    let catalog = SyncCatalog(try Entities.read(from: connection))
-    try SyncTransaction.run(on: connection, catalog, now: connection.environment.now) { transaction in
+    try run(on: connection) { transaction in
       var counts = ApplyCounts()
       try transaction.changes.admitAgain(counts: &counts)
       try transaction.changes.applyKeptFields()
-      try transaction.retryFailed()
     }
+  }
+
+  private static func run(on connection: WriteConnection, _ body: (SyncTransaction) throws -> Void) throws {
+    let catalog = SyncCatalog(try Entities.read(from: connection))
+    try SyncTransaction.run(on: connection, catalog, now: connection.environment.now, body)
   }
 
   private static func isThere(_ table: String, _ connection: Connection) throws -> Bool {

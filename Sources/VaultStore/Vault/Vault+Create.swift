@@ -65,7 +65,7 @@ extension Vault {
           try VaultTriggers.create(in: connection)
           // The work needs all tables of FieldVault's own schema, with all their columns.
           let core = CoreSchema.schema.migrations
-          if !core.dropLast().contains(file) { try OutboxMigration.resume(on: connection) }
-        }, didRebuild: RouteTriggers.copy))
+          if !core.dropLast().contains(file) { try OutboxMigration.retryFailed(on: connection) }
+        }, didApplyAll: { try OutboxMigration.applyWaiting(on: $0) }, didRebuild: RouteTriggers.copy))
   }
 }
