@@ -24,7 +24,8 @@ struct OverwrittenCheck {
     var current: [String: String] = [:]
     for version in history where !version.isForgotten {
       let before = current.updateValue(version.marker ?? "", forKey: version.uuid)
-      guard let before, let marker = version.marker, before != marker, let write = writes[marker],
+      // DroppedEditCheck looks at edits that meet a deletion. After a loss of the server, the deletion has its own values.
+      guard !version.isDeleted, let before, let marker = version.marker, before != marker, let write = writes[marker],
         write.seen != nil, writes[before] != nil, !restored.contains(write.device), !knows(write, before, writes)
       else { continue }
       if unanswered.contains(version.uuid), !accepted.contains("\(version.uuid) \(version.version)") { continue }
