@@ -9,11 +9,10 @@ import VaultStore
 /// A user's program that calls the library where others write SQL.
 extension Person {
   /// Returns a deletion by a call of the library; `nil` for one by SQL.
-  func deletion(_ kind: Kind, _ uuid: String, _ dice: inout Seeded) -> ((WriteConnection) throws -> Void)? {
-    guard dice.chance(0.3), let entity = vault.entities.all.first(where: { $0.type == kind.entity }),
-      let record = UUID(uuidString: uuid)
-    else { return nil }
+  func deletion(_ kind: Kind, _ uuid: String, _ dice: inout Seeded) throws -> ((WriteConnection) throws -> Void)? {
+    guard dice.chance(0.3), let record = UUID(uuidString: uuid) else { return nil }
     let entities = vault.entities
+    let entity = try entities.entity(kind.entity)
     return { connection in try RecordWriter(connection, entities: entities).delete(entity, record) }
   }
 
@@ -36,8 +35,8 @@ extension Person {
   /// Restores a deleted record, also one whose row sync has removed.
   /// - Returns: whether it was restored.
   mutating func restore(_ kind: Kind, _ uuid: String, by worker: SyncWorker) async throws -> Bool {
-    guard let entity = vault.entities.all.first(where: { $0.type == kind.entity }), let record = UUID(uuidString: uuid)
-    else { return false }
+    guard let record = UUID(uuidString: uuid) else { return false }
+    let entity = try vault.entities.entity(kind.entity)
     transaction += 1
     journal.intend(transaction, [entry(.revive, kind, uuid, "")])
     do {
@@ -52,7 +51,7 @@ extension Person {
   /// Removes the row of a deleted record.
   /// - Returns: whether it was removed.
   mutating func purge(_ kind: Kind) throws -> Bool {
-    guard let entity = vault.entities.all.first(where: { $0.type == kind.entity }) else { return false }
+    let entity = try vault.entities.entity(kind.entity)
     var dice = Seeded(random.next())
     do {
       return try vault.database.write { connection in
@@ -83,7 +82,7 @@ extension Person {
     guard let counts, let told = status.entities.first(where: { $0.entityType == kind.entity }),
       told.records == counts.0, told.dirty == counts.1
     else { throw Violation(2, "on \(name), the status has other counts of \(kind.entity) than its table") }
-    guard let entity = vault.entities.all.first(where: { $0.type == kind.entity }) else { return }
+    let entity = try vault.entities.entity(kind.entity)
     let found = try vault.database.read { connection in
       try anyone(kind, connection, &dice, isDeleted: dice.chance(0.2))
     }

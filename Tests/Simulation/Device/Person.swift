@@ -104,7 +104,7 @@ struct Person {
     // A deletion of the first kind takes the most along.
     let isFirst = kind.entity == workload.kinds[0].entity
     if dice.chance(isFirst ? 0.06 : 0.14) {
-      if let call = deletion(kind, uuid, &dice) { return Step(entry: entry(.delete, kind, uuid, ""), call: call) }
+      if let call = try deletion(kind, uuid, &dice) { return Step(entry: entry(.delete, kind, uuid, ""), call: call) }
       let sql: SQL =
         dice.chance(0.5)
         ? "DELETE FROM \(identifier: table) WHERE \(identifier: kind.key) = \(key)"

@@ -257,7 +257,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
   private static func outcome(of round: () async throws -> SyncReport) async throws -> String {
     do {
       return "another program syncs: \(try await round().outcome)"
-    } catch  where error is SyncRefused || error is CancellationError {
+    } catch let error where error is SyncRefused || error is CancellationError {
       return "another program cannot sync"
     }
   }

@@ -32,7 +32,7 @@ struct RestCheck {
     }
     var deleted: Set<String> = []
     for entry in entries where entry.kind == .delete {
-      // If the response to a create is lost and the repetition is refused, no device knows the id, and this rule has no look-up.
+      // If the response to a create is lost and the repetition is refused, no device knows the id, and the rule has no look-up.
       if api.style.entity(entry.entity)?.repeats == .mayDuplicate, api.identities[device.name]?[entry.uuid] == nil {
         deleted.insert(entry.uuid)
       }
