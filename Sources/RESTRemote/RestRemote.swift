@@ -117,7 +117,7 @@ public struct RestRemote: Remote {
   ) async throws(RemoteFailure) -> BucketDigests { throw Self.unable }
   /// Never called; see ``capabilities``.
   public func digests(
-    entityType: String, bucket: String, projects: [String]
+    entityType: String, buckets: [String], projects: [String]
   ) async throws(RemoteFailure) -> RecordDigests { throw Self.unable }
 
   /// Returns no records: the referenced records are part of their own lists.

@@ -5,7 +5,10 @@ import SyncModel
 /// defaults.
 package enum AddedColumns {
   /// Stores the columns that a schema file has added, inside its transaction.
-  package static func follow(_ file: MigrationFile, on connection: WriteConnection) throws {
+  /// - Parameter renames: the columns that the file has renamed.
+  package static func follow(
+    _ file: MigrationFile, _ renames: RenamedColumns, on connection: WriteConnection
+  ) throws {
     guard try hasTable(connection) else { return }
     let entities = try Entities.read(from: connection)
     let isCore = CoreSchema.schema.migrations.contains(file)
@@ -14,9 +17,8 @@ package enum AddedColumns {
       // The tables are older than this one, so their files show how they were created.
       return try replay(on: connection)
     }
-    let renames = ColumnRename.all(in: file.sql)
     for entity in entities.all where entity.sync != nil {
-      try follow(renames.filter { $0.table == entity.table.name }, of: entity, on: connection)
+      try follow(renames.names[entity.type] ?? [], of: entity, on: connection)
       try noteColumns(of: entity, in: entities, on: connection)
     }
   }
@@ -42,10 +44,7 @@ package enum AddedColumns {
 
   /// Renames columns of stored defaults. A renamed column keeps its stored default.
   private static func follow(_ renames: [ColumnRename], of entity: Entity, on connection: WriteConnection) throws {
-    let declared = try connection.fetchRows(
-      "SELECT oldName, newName FROM SyncedColumnRename WHERE entityType = \(entity.type)", as: String.self, String.self
-    ).map { ColumnRename(table: entity.table.name, from: $0, to: $1) }
-    for rename in renames + declared
+    for rename in renames
     where entity.table.column(rename.to) != nil && entity.table.column(rename.from) == nil {
       try connection.execute(
         """
@@ -95,7 +94,12 @@ package enum AddedColumns {
     let trial = try Database.inMemory()
     defer { trial.close() }
     let migrator = Migrator(
-      schemas: [CoreSchema.schema] + schemas, willApply: { _ in }, didApply: { try follow($1, on: $0) })
+      schemas: [CoreSchema.schema] + schemas, willApply: { _ in },
+      didApply: { connection, file in
+        let renames = try RenamedColumns(of: file, on: connection)
+        try follow(file, renames, on: connection)
+        try renames.follow(on: connection)
+      })
     try migrator.apply(to: trial)
     let rows = try trial.read { trial in
       try trial.fetchRows(

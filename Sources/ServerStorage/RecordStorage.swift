@@ -88,8 +88,8 @@ public protocol RecordReading {
   func entityDigests(projects: Set<String>?) throws -> [String: DigestSummary]
   /// Returns the digests of the buckets of an entity, without empty ones.
   func bucketDigests(of entityType: String, projects: Set<String>?) throws -> [String: DigestSummary]
-  /// Returns the digests of the records of one bucket.
-  func recordDigests(of entityType: String, bucket: String, projects: Set<String>?) throws -> [RecordDigest]
+  /// Returns the digests of the records of some buckets.
+  func recordDigests(of entityType: String, buckets: [String], projects: Set<String>?) throws -> [RecordDigest]
   /// Returns the contents among some that records reference by `contentUuid`, including deleted records that are not
   /// forgotten yet.
   func contentsInUse(among contents: [String]) throws -> Set<String>

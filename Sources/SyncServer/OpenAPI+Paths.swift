@@ -36,8 +36,8 @@ extension OpenAPI {
         "parameters": [\(version), {"$ref": "#/components/parameters/entity"}, {"$ref": "#/components/parameters/projects"}],
         "responses": {\(response("BucketDigests")), "404": \(reference("NotFound")), "422": \(reference("Invalid")),
           \(syncProblems())}}},
-      "/v1/digests/{entity}/{bucket}": {"get": {"summary": "The digests of the records of a bucket",
-        "parameters": [\(version), {"$ref": "#/components/parameters/entity"}, {"$ref": "#/components/parameters/bucket"},
+      "/v1/digests/{entity}/{buckets}": {"get": {"summary": "The digests of the records of some buckets",
+        "parameters": [\(version), {"$ref": "#/components/parameters/entity"}, \(buckets(limits)),
           {"$ref": "#/components/parameters/projects"}],
         "responses": {\(response("RecordDigests")), "404": \(reference("NotFound")), "422": \(reference("Invalid")),
           \(syncProblems())}}},
@@ -46,6 +46,14 @@ extension OpenAPI {
         "responses": {\(response("Records")), \(bodyProblems()), \(syncProblems())}}},
       \(filePaths(isPresigned: isPresigned))
     }
+    """
+  }
+
+  private static func buckets(_ limits: ServerLimits) -> String {
+    """
+    {"name": "buckets", "in": "path", "required": true, "description":
+            "The last two digits of the UUID. Several are comma-separated, and have at most \(limits.digestsPerRequest) records together.",
+            "schema": {"type": "string", "pattern": "^[0-9a-f]{2}(,[0-9a-f]{2}){0,\(limits.bucketsPerRequest - 1)}$"}}
     """
   }
 

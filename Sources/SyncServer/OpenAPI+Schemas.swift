@@ -132,7 +132,8 @@ extension OpenAPI {
             "added": {"type": "object"}, "computed": {"type": "array", "items": {"type": "string"}}}}}}},
       "BucketDigests": {"type": "object", "required": ["epoch", "buckets"], "properties": {
         "epoch": {"$ref": "#/components/schemas/Epoch"},
-        "buckets": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Digest"}}}},
+        "buckets": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Digest"}},
+        "bucketLimit": {"type": "integer", "minimum": 1}}},
       "RecordDigests": {"type": "object", "required": ["epoch", "records"], "properties": {
         "epoch": {"$ref": "#/components/schemas/Epoch"},
         "records": {"type": "array", "items": {"type": "object", "required": ["entityUuid", "version", "digest"],

@@ -65,8 +65,6 @@ struct OpenAPI {
         "Only records of these projects and records without a project; comma-separated UUIDs.",
         "schema": {"type": "string"}},
       "entity": {"name": "entity", "in": "path", "required": true, "schema": {"type": "string"}},
-      "bucket": {"name": "bucket", "in": "path", "required": true, "description": "The last two digits of the UUID.",
-        "schema": {"type": "string", "pattern": "^[0-9a-f]{2}$"}},
       "protocol": {"name": "\(WireProtocol.header)", "in": "header", "required": true,
         "description": "The device's version of the wire format", "schema": {"const": "\(WireProtocol.version)"}},
       \(fileParameters)

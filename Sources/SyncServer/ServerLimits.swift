@@ -13,6 +13,10 @@ public struct ServerLimits: Sendable {
   public var pageSize = 1_000
   /// The greatest number of UUIDs in a request for records.
   public var recordsPerRequest = 500
+  /// The greatest number of buckets in a request for digests of records.
+  public var bucketsPerRequest = 64
+  /// The greatest number of records in the response to a request for several buckets.
+  public var digestsPerRequest = 10_000
   /// The burst of requests per token, before requests are limited.
   public var requestBurst = 1_000
   /// The sustained requests per second and token.

@@ -56,4 +56,35 @@ extension ValueReferenceTests {
     #expect(
       try values("SELECT reason || count(*) FROM SyncInbox GROUP BY reason") == ["parent_missing601", "refused2"])
   }
+
+  // Found by the simulation, seed 81.
+  @Test("A version takes the UNIQUE value of a record that was deleted with a record whose row is gone")
+  func valueOfDependentWithoutRoot() throws {
+    try database.write { db in
+      try db.execute("INSERT INTO OfflineUnit (id, uuid, site, number) VALUES (1, 'mine', 'a', 1)")
+      try db.execute("INSERT INTO OfflineTag (uuid, label, site, number) VALUES ('tag', 'x', 'a', 1)")
+      try db.execute("DELETE FROM OfflineUnit WHERE id = 1")
+    }
+    try apply([Self.version(1, of: "Unit", "theirs", ["site": "a", "number": 1])])
+    try apply([Self.version(1, of: "Tag", "other", ["label": "x", "site": "a", "number": 1])])
+    #expect(try isConsistent())
+    #expect(try values("SELECT uuid FROM OfflineTag") == ["other"])
+    #expect(try values("SELECT entityType FROM SyncCascade") == [])
+  }
+
+  // Found by the simulation, seed 177.
+  @Test("A version takes the row of a deleted record that another deleted record references by its id")
+  func rowBehindDeleted() throws {
+    try database.write { db in
+      try db.execute("INSERT INTO OfflineUnit (id, uuid, site, number) VALUES (1, 'mine', 'a', 1)")
+      try db.execute("INSERT INTO OfflineUnit (id, uuid, code, parentId) VALUES (2, 'part', 'x', 1)")
+      try db.execute("DELETE FROM OfflineUnit WHERE id = 2")
+      try db.execute("DELETE FROM OfflineUnit WHERE id = 1")
+    }
+    try apply([Self.version(1, of: "Reading", "r1", ["site": "a", "number": 1])])
+    try apply([Self.version(1, of: "Unit", "theirs", ["site": "a", "number": 1])])
+    #expect(try isConsistent())
+    #expect(try values("SELECT uuid FROM OfflineUnit WHERE isDeleted = 0") == ["theirs"])
+    #expect(try values("SELECT uuid FROM OfflineReading") == ["r1"])
+  }
 }

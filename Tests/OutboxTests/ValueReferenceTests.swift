@@ -48,8 +48,10 @@ import VaultStore
             """, priority: 0)
           + table(
             "Tag",
-            "site TEXT, number INTEGER, FOREIGN KEY (site, number) REFERENCES OfflineUnit (site, number) ON DELETE CASCADE",
-            priority: 0)
+            """
+            label TEXT UNIQUE, site TEXT, number INTEGER,
+            FOREIGN KEY (site, number) REFERENCES OfflineUnit (site, number) ON DELETE CASCADE
+            """, priority: 0)
           + table("Part", "unitCode TEXT REFERENCES OfflineUnit (code) ON UPDATE CASCADE", priority: 0)
           + table("Cover", "unitCode TEXT REFERENCES OfflineUnit (code) ON UPDATE SET NULL")
           + table("Crate", "label TEXT UNIQUE, lidId INTEGER REFERENCES OfflineLid (id)")

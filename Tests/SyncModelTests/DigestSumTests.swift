@@ -37,6 +37,21 @@ import Testing
     #expect(DigestSum.init(DigestSummary(count: 1, digest: "0g")) == nil)
   }
 
+  @Test(
+    "A request names several buckets if they have few records together",
+    arguments: [
+      (1, [[0], [1], [2], [3], [4], [5]]), (2, [[0, 1], [2], [3], [4, 5]]), (64, [[0, 1, 2], [3], [4, 5]]),
+      (0, [[0], [1], [2], [3], [4], [5]]),
+    ])
+  func requestsForBuckets(limit: Int, requests: [[Int]]) {
+    let counts: [Int64] = [1_000, 900, 100, 5_000, 1_999, 1]
+    let names = counts.indices.map { "0\($0)" }
+    let summaries = zip(names, counts).map { ($0, DigestSummary(count: $1, digest: "d")) }
+    let digests = BucketDigests(
+      epoch: "one", buckets: Dictionary(summaries) { first, _ in first }, bucketLimit: limit)
+    #expect(digests.requests(for: names) == requests.map { $0.map { names[$0] } })
+  }
+
   @Test("The digest of no records is 64 zeros")
   func ofNothing() { #expect(DigestSummary.none == DigestSummary(count: 0, digest: String(repeating: "0", count: 64))) }
 

@@ -120,7 +120,36 @@ import Testing
     #expect(records.contains { $0["entityUuid"] == .text(uuids[0]) && $0["version"] == 1 })
     #expect(records.contains { $0["digest"]?.string == digests.first { $0.uuid == uuids[0] }?.digest })
     #expect(try await client.get("/v1/digests/Spaceship").status == 404)
-    #expect(try await client.get("/v1/digests/Project/zz").status == 422)
+    let buckets = Set(uuids.map { String($0.suffix(2)) }).sorted()
+    let all = try await client.get("/v1/digests/Project/\(buckets.joined(separator: ","))").list("records")
+    #expect(Set(all.compactMap { $0["entityUuid"]?.string }) == Set(uuids))
+    let limit = try await client.get("/v1/digests/Project")["bucketLimit"]
+    #expect(limit == .integer(Int64(ServerLimits().bucketsPerRequest)))
+  }
+
+  @Test("Several buckets in one request have a limited number of records, and one bucket always responds")
+  func recordsOfSeveralBuckets() async throws {
+    let server = try TestServer { $0.digestsPerRequest = 3 }
+    let client = try server.client("ada")
+    let uuids = (0..<4).map { String(newUuid().dropLast(2)) + ["0f", "0f", "0f", "a3"][$0] }
+    _ = try await client.results(uuids.map { Operation.create("Project", $0, ["title": "Elm"]) })
+    #expect(try await client.get("/v1/digests/Project/0f,a3").status == 422)
+    #expect(try await client.get("/v1/digests/Project/0f,a4").list("records").count == 3)
+    _ = try await client.results([
+      Operation.create("Project", String(newUuid().dropLast(2)) + "0f", ["title": "Elm"])
+    ])
+    #expect(try await client.get("/v1/digests/Project/0f").list("records").count == 4)
+  }
+
+  @Test(
+    "A request for digests of records names one or more buckets",
+    arguments: [
+      ("zz", 422), ("0f,", 422), ("0f,g0", 422), ("0f,a3,0f", 200),
+      (Array(repeating: "0f", count: 64).joined(separator: ","), 200),
+      (Array(repeating: "0f", count: 65).joined(separator: ","), 422),
+    ])
+  func namesOfBuckets(names: String, status: Int) async throws {
+    #expect(try await client.get("/v1/digests/Project/\(names)").status == status)
   }
 
   @Test("A watch responds to a change at once and otherwise at its timeout") func watchRespondsAtOnce() async throws {

@@ -195,18 +195,13 @@ extension RemoteChanges {
     guard try !table.has(remote.entityUuid, in: connection),
       let record = try table.find(uuid, in: connection), try sync.isRemovable(record.key, entity)
     else { return false }
-    for dependency in catalog.entities.dependencies(on: entity) {
-      let isEqual = dependency.key.columns.allSatisfy { pair in
+    let others = catalog.entities.dependencies(on: entity).filter { dependency in
+      !dependency.key.columns.allSatisfy { pair in
         remote.state.fields[pair.to] != nil && remote.state.fields[pair.to] == record.state.fields[pair.to]
       }
-      if isEqual { continue }
-      let referring = try connection.fetchOne(
-        """
-        SELECT 1 FROM \(identifier: dependency.child.table.name) AS child WHERE \(dependency.refers("child", to: record.key))
-        LIMIT 1
-        """, as: Int.self)
-      if referring != nil { return false }
     }
+    guard let references = try sync.emptiable(others, on: record.key, of: entity) else { return false }
+    try sync.empty(references)
     try BaseTable.forget(entity.type, record.key, in: connection)
     try noteGone(record.key, table)
     try connection.execute(

@@ -200,7 +200,7 @@ extension RemoteChanges {
   }
 }
 
-/// The records that versions of the server reference.
+/// The records that this device lacks: those that versions of the server reference, and those that only the inbox has.
 package struct MissingParents {
   let catalog: SyncCatalog
   let connection: Connection
@@ -247,6 +247,15 @@ package struct MissingParents {
       parents += references.filter { $0.uuid == next }.map { ($0.type, next) }
     }
     return parents
+  }
+
+  /// Returns the records of an entity that have a version in the inbox and no row.
+  package func withoutRow(of entity: Entity) throws -> [String] {
+    try connection.fetch(
+      """
+      SELECT entityUuid FROM SyncInbox WHERE entityType = \(entity.type)
+        AND NOT EXISTS (SELECT 1 FROM \(identifier: entity.table.name) WHERE uuid = entityUuid)
+      """, as: String.self)
   }
 }
 

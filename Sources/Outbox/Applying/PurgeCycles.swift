@@ -41,31 +41,53 @@ extension SyncTransaction {
   /// only without it.
   /// - Returns: `false` if a record stays that references it, or if a reference must not be empty.
   func removeFromDeleted(_ key: Int64, _ entity: Entity) throws -> Bool {
-    var references: [(child: Entity, column: String, key: Int64)] = []
-    for dependency in catalog.entities.dependencies(on: entity) {
-      let child = dependency.child
-      let column = dependency.columns.first { child.table.column($0)?.isNotNull == false }
-      for other in try keys(of: dependency, referring: key) where child.type != entity.type || other != key {
-        guard let column, catalog.tables[child.type] != nil, try isRemovable(other, child) else { return false }
-        references.append((child, column, other))
-      }
+    guard let references = try emptiable(catalog.entities.dependencies(on: entity), on: key, of: entity) else {
+      return false
     }
     do {
       try connection.checkedSavepoint {
-        for (child, column, other) in references {
-          try connection.withoutChecks {
-            _ = try connection.execute(
-              """
-              UPDATE \(identifier: child.table.name) SET \(identifier: column) = NULL WHERE \(identifier: child.key) = \(other)
-              """)
-          }
-        }
+        try empty(references)
         try remove(key, entity)
       }
     } catch let error as SQLError where error.code == .constraint {
       return false
     }
     return true
+  }
+
+  /// A reference of a deleted record that can be emptied.
+  struct EmptiableReference {
+    fileprivate let child: Entity
+    fileprivate let column: String
+    fileprivate let key: Int64
+  }
+
+  /// Returns the references of deleted records to a row; `nil` if another record references it, or if a reference must not
+  /// be empty.
+  func emptiable(_ dependencies: [Dependency], on key: Int64, of entity: Entity) throws -> [EmptiableReference]? {
+    var references: [EmptiableReference] = []
+    for dependency in dependencies {
+      let child = dependency.child
+      let column = dependency.columns.first { child.table.column($0)?.isNotNull == false }
+      for other in try keys(of: dependency, referring: key) where child.type != entity.type || other != key {
+        guard let column, catalog.tables[child.type] != nil, try isRemovable(other, child) else { return nil }
+        references.append(EmptiableReference(child: child, column: column, key: other))
+      }
+    }
+    return references
+  }
+
+  func empty(_ references: [EmptiableReference]) throws {
+    for reference in references {
+      let child = reference.child
+      try connection.withoutChecks {
+        _ = try connection.execute(
+          """
+          UPDATE \(identifier: child.table.name) SET \(identifier: reference.column) = NULL
+          WHERE \(identifier: child.key) = \(reference.key)
+          """)
+      }
+    }
   }
 
   private func removeCycle(of key: Int64, _ entity: Entity, _ seen: inout Set<Place>) throws -> Int {

@@ -59,6 +59,12 @@ extension SyncTransaction {
   }
 
   func remove(_ key: Int64, _ entity: Entity) throws {
+    // Records that were deleted with one that the server never had are as good as deleted on their own.
+    try connection.execute(
+      """
+      DELETE FROM SyncCascade WHERE rootId = \(key) AND rootType = \(entity.type) AND isAnswered = 0 AND EXISTS (
+        SELECT 1 FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key) AND syncVersion = 0)
+      """)
     try connection.execute(
       "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
     try connection.execute("DELETE FROM SyncCascade WHERE entityType = \(entity.type) AND entityId = \(key)")

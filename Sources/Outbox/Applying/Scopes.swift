@@ -22,7 +22,8 @@ extension SyncTransaction {
     guard before != uuids.sorted() else { return }
     try connection.execute("DELETE FROM SyncScope")
     for uuid in Set(uuids) { try connection.execute("INSERT INTO SyncScope (entityUuid) VALUES (\(uuid))") }
-    try SyncSettings.set(.reconcileNext, "projects", in: connection)
+    try SyncSettings.set(.leavesProjects, "true", in: connection)
+    try SyncSettings.compareNext("projects", in: connection)
   }
 
   /// The column of a project, and its value, that mark it as active.

@@ -24,26 +24,20 @@ package enum OutboxMigration {
   }
 
   /// Renames columns in unsent work as a file has renamed them in the tables, and adds its new columns to the bases.
-  /// - Parameter before: the columns before the file ran.
-  package static func follow(_ file: MigrationFile, from before: Columns, on connection: WriteConnection) throws {
+  /// - Parameters:
+  ///   - renames: the columns that the file has renamed.
+  ///   - before: the columns before the file ran.
+  package static func follow(
+    _ file: MigrationFile, _ renames: RenamedColumns, from before: Columns, on connection: WriteConnection
+  ) throws {
     guard try isThere("OfflineSyncQueue", connection) else { return }
-    var names: [String: [(from: String, to: String)]] = [:]
-    let types = try connection.fetchRows("SELECT tableName, entityType FROM SyncedEntity", as: String.self, String.self)
-    let entities = Dictionary(types.map { ($0.0, $0.1) }) { first, _ in first }
-    for rename in ColumnRename.all(in: file.sql) {
-      if let type = entities[rename.table] { names[type, default: []].append((rename.from, rename.to)) }
-    }
-    // Renames that a file declares by rows, because it has created the table again.
-    let declared = try connection.fetchRows(
-      "SELECT entityType, oldName, newName FROM SyncedColumnRename", as: String.self, String.self, String.self)
-    for (type, from, to) in declared { names[type, default: []].append((from, to)) }
-    try connection.execute("DELETE FROM SyncedColumnRename")
-    for (type, renames) in names { try rename(renames, of: type, on: connection) }
+    for (type, names) in renames.names { try rename(names, of: type, on: connection) }
     if before.isEmpty { return }
     let catalog = SyncCatalog(try Entities.read(from: connection))
     for (type, columns) in before {
       guard let table = catalog.tables[type] else { continue }
-      let renamed = Dictionary(names[type] ?? [], uniquingKeysWith: { first, _ in first })
+      let renamed = Dictionary(
+        (renames.names[type] ?? []).map { ($0.from, $0.to) }, uniquingKeysWith: { first, _ in first })
       let old = Set(columns.map { renamed[$0] ?? $0 })
       let change = ColumnChange(
         added: table.columns.map(\.name).filter { !old.contains($0) }, removed: old.filter { table.places[$0] == nil })
@@ -131,7 +125,7 @@ package enum OutboxMigration {
   }
 
   private static func rename(
-    _ names: [(from: String, to: String)], of type: String, on connection: WriteConnection
+    _ names: [ColumnRename], of type: String, on connection: WriteConnection
   ) throws {
     for (table, key, column, condition) in [
       ("OfflineSyncQueue", "queueNumber", "payload", "payload IS NOT NULL"),
@@ -147,7 +141,7 @@ package enum OutboxMigration {
         as: Int64.self, String.self)
       for (row, json) in rows {
         let value = try SyncValue(parsing: json)
-        let renamed = names.reduce(value) { $0.renaming($1.from, to: $1.to) }
+        let renamed = value.renamingFields(names)
         guard renamed != value else { continue }
         try connection.execute(
           """
@@ -192,24 +186,14 @@ package enum OutboxMigration {
 }
 
 extension SyncValue {
-  /// Returns this value with its members of one name under another name, at the top level and one level below, which
-  /// has the fields of records. In an array of names the name is replaced.
-  fileprivate func renaming(_ from: String, to: String, depth: Int = 0) -> SyncValue {
-    switch self {
-    case .array(let elements) where depth == 0:
-      return .array(elements.map { $0 == .text(from) ? .text(to) : $0 })
-    case .object(var object):
-      if let value = object[from], object[to] == nil {
-        object[from] = nil
-        object[to] = value
-      }
-      guard depth == 0 else { return .object(object) }
-      for name in ["fields", "base", "editTimes"] {
-        if let inner = object[name] { object[name] = inner.renaming(from, to: to, depth: 1) }
-      }
-      return .object(object)
-    default: return self
+  /// Returns this value with other names of its members at the top level and one level below, which has the fields of
+  /// records.
+  fileprivate func renamingFields(_ renames: [ColumnRename]) -> SyncValue {
+    guard case .object(var object) = renaming(renames) else { return renaming(renames) }
+    for name in ["fields", "base", "editTimes", "userEditedFields"] {
+      if let inner = object[name] { object[name] = inner.renaming(renames) }
     }
+    return .object(object)
   }
 }
 

@@ -30,8 +30,8 @@ extension SyncTransaction {
         resolvedBy = 'policy', notes = 'the vault was pointed at another server' WHERE resolvedAt IS NULL
       """)
     for name in [
-      SyncSettings.Name.cursor, .epoch, .isFilled, .serverUuid, .account, .user, .lastReconciliation, .filesConfirmed,
-      .pause, .heldDeletions, .acceptedDeletions,
+      SyncSettings.Name.cursor, .epoch, .isFilled, .serverUuid, .account, .user, .lastReconciliation, .reconcileNext,
+      .filesConfirmed, .pause, .heldDeletions, .acceptedDeletions,
     ] {
       try SyncSettings.set(name, nil, in: connection)
     }

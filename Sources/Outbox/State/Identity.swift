@@ -55,7 +55,6 @@ extension SyncTransaction {
     guard try SyncSettings.value(.isFilled, in: connection) == nil else { return }
     try SyncSettings.set(.isFilled, "true", in: connection)
     try SyncSettings.set(.lastReconciliation, WireTime.text(now), in: connection)
-    try SyncSettings.set(.reconcileNext, nil, in: connection)
   }
 
   /// Compares the server's identity with the stored one. For another server all records are queued as new. Another
@@ -85,6 +84,7 @@ extension SyncTransaction {
     ] where try SyncSettings.value(name, in: connection) != value {
       try SyncSettings.set(name, value, in: connection)
     }
+    // Before version 0.4, a choice of projects was only noted as the reason of the next comparison.
     let hasChosenProjects = try SyncSettings.value(.reconcileNext, in: connection) == "projects"
     if try hasChosenProjects || SyncSettings.value(.leavesProjects, in: connection) != nil {
       // A restored server may lack records of a project. The comparison queues them, and a later round removes them.

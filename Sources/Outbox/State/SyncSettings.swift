@@ -82,9 +82,11 @@ package enum SyncSettings {
       """)
   }
 
-  /// Requests a comparison of all records at the next contact. An earlier reason stays, because following other
-  /// projects requires more than a comparison.
+  /// Requests a comparison of all records at the next contact, or after the first pull if that has begun and not ended. An
+  /// earlier reason stays.
   package static func compareNext(_ reason: String, in connection: WriteConnection) throws {
+    // The first pull brings everything, if it has not begun.
+    guard try value(.isFilled, in: connection) != nil || value(.cursor, in: connection) != nil else { return }
     if try value(.reconcileNext, in: connection) == nil { try set(.reconcileNext, reason, in: connection) }
   }
 

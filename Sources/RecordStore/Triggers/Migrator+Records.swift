@@ -4,13 +4,20 @@ import SchemaModel
 extension Migrator {
   /// Returns the migrator for the tables of records without an outbox, such as those of a server: FieldVault's own
   /// schema first, then the others. Derives the triggers again.
-  package static func records(of schemas: [Schema]) -> Migrator {
+  /// - Parameter didRename: called after each file that has renamed columns, inside its transaction.
+  package static func records(
+    of schemas: [Schema],
+    didRename: @escaping @Sendable (RenamedColumns, WriteConnection) throws -> Void = { _, _ in }
+  ) -> Migrator {
     SchemaRules.checking(
       Migrator(
         schemas: [CoreSchema.schema] + schemas.filter { $0.name != CoreSchema.schema.name },
         willApply: { try DerivedTriggers.drop(in: $0) },
         didApply: { connection, file in
-          try AddedColumns.follow(file, on: connection)
+          let renames = try RenamedColumns(of: file, on: connection)
+          try AddedColumns.follow(file, renames, on: connection)
+          if !renames.names.isEmpty { try didRename(renames, connection) }
+          try renames.follow(on: connection)
           try DerivedTriggers.create(in: connection)
         }))
   }

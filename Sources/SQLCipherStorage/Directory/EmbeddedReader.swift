@@ -275,14 +275,15 @@ extension EmbeddedReader {
   }
 
   func recordDigests(
-    of entityType: String, bucket: String, projects: Set<String>?
+    of entityType: String, buckets: [String], projects: Set<String>?
   ) throws -> [RecordDigest] {
     guard let table = map.tables[entityType] else { return [] }
+    let list = SyncValue.array(buckets.map(SyncValue.text)).json
     return try connection.fetchRows(
       """
       SELECT entityUuid, syncVersion, digest FROM ServerRecord
       JOIN \(identifier: table.entity.table.name) AS record ON record.uuid = entityUuid
-      WHERE entityType = \(entityType) AND ServerRecord.isDeleted = 0 AND substr(entityUuid, -2) = \(bucket)
+      WHERE entityType = \(entityType) AND ServerRecord.isDeleted = 0 AND substr(entityUuid, -2) IN (SELECT value FROM json_each(\(list)))
         AND \(Self.belonging(to: projects))
       """, as: String.self, Int64.self, String.self
     ).map { RecordDigest(entityUuid: $0, version: $1, digest: $2) }

@@ -26,7 +26,9 @@ final class AccountStore: Sendable {
     waiters = ChangeWaiters(clock: database.configuration.environment.clock)
     self.log = log
     self.place = place
-    try Migrator.records(of: schemas + [BookkeepingSchema.schema]).apply(to: database)
+    try Migrator.records(
+      of: schemas + [BookkeepingSchema.schema], didRename: { try RecordFacts.follow($0, on: $1) }
+    ).apply(to: database)
     let entities = try database.read { try Entities.read(from: $0) }
     self.entities = entities
     map = EntityMap(entities)

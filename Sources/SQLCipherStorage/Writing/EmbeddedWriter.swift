@@ -50,8 +50,8 @@ struct EmbeddedWriter: RecordWriting {
     try reader.bucketDigests(of: entityType, projects: projects)
   }
 
-  func recordDigests(of entityType: String, bucket: String, projects: Set<String>?) throws -> [RecordDigest] {
-    try reader.recordDigests(of: entityType, bucket: bucket, projects: projects)
+  func recordDigests(of entityType: String, buckets: [String], projects: Set<String>?) throws -> [RecordDigest] {
+    try reader.recordDigests(of: entityType, buckets: buckets, projects: projects)
   }
 
   func contentsInUse(among contents: [String]) throws -> Set<String> { try reader.contentsInUse(among: contents) }

@@ -24,10 +24,10 @@ extension Round {
     case .entity(let type): return .run(.read(.digests(comparing.query(type))))
     case .buckets(let type, _): return .ask(.bucketDigests(entityType: type, projects: comparing.scopes))
     case .records(let type, let ours, let theirs):
-      let buckets = comparing.different(ours, theirs)
+      let buckets = comparing.different(ours, theirs?.buckets ?? [:])
       return .run(.read(.recordDigests(comparing.query(type), buckets: buckets, withPlain: true)))
-    case .bucket(let type, let bucket):
-      return .ask(.recordDigests(entityType: type, bucket: bucket, projects: comparing.scopes))
+    case .bucketRecords(let type, let buckets):
+      return .ask(.recordDigests(entityType: type, buckets: buckets, projects: comparing.scopes))
     case .differences: return .decide
     case .forgetExtraFields(let type, let uuids): return .run(.forgetExtraFields(type, uuids))
     case .align(let type, let records): return .run(.align(type, records))
@@ -48,19 +48,26 @@ extension Round {
     switch (task, result) {
     case (.emptyInbox, .stored(.more(let hasMore))): if hasMore { then([.comparing(.emptyInbox)]) }
     case (.forgetExtraFields, .stored(.done)), (.align, .stored(.done)): break
-    case (.entity(let type), .stored(.digests(let whole, let buckets))):
+    case (.entity(let type), .stored(.digests(let whole, let buckets, let waiting))):
       // Equal records may have other versions.
-      if comparison.summary(type) == whole, comparison.keepsCursor { return }
+      if comparison.summary(type) == whole, comparison.keepsCursor {
+        // The server has none of the records that only the inbox has.
+        return then(Comparing.fetches(type, waiting))
+      }
+      comparing?.waiting = Set(waiting)
       let isKnown = comparison.theirs.entities[type] != nil
-      then([.comparing(isKnown ? .buckets(type, ours: buckets) : .records(type, ours: buckets, theirs: [:]))])
+      then([.comparing(isKnown ? .buckets(type, ours: buckets) : .records(type, ours: buckets, theirs: nil))])
     case (.buckets(let type, let ours), .responded(.bucketDigests(let theirs), _)):
       guard isSameEpoch(theirs.epoch) else { return fail(.newEpoch) }
-      then([.comparing(.records(type, ours: ours, theirs: theirs.buckets))])
+      then([.comparing(.records(type, ours: ours, theirs: theirs))])
     case (.records(let type, let ours, let theirs), .stored(.recordDigests(let records, let plain))):
       comparing?.beginEntity(records, plain)
-      let shared = comparison.different(ours, theirs).filter { theirs[$0] != nil }
-      then(shared.sorted().map { .comparing(.bucket(type, $0)) } + [.comparing(.differences(type))])
-    case (.bucket, .responded(.recordDigests(let theirs), _)):
+      let requests = theirs.map { theirs in
+        let different = comparison.different(ours, theirs.buckets)
+        return theirs.requests(for: different.filter { theirs.buckets[$0] != nil }.sorted())
+      }
+      then((requests ?? []).map { .comparing(.bucketRecords(type, $0)) } + [.comparing(.differences(type))])
+    case (.bucketRecords, .responded(.recordDigests(let theirs), _)):
       guard isSameEpoch(theirs.epoch) else { return fail(.newEpoch) }
       comparing?.compare(theirs.records)
     case (.differences(let type), .decided): then(comparison.repairs(of: type))
@@ -108,6 +115,7 @@ extension Comparing {
   fileprivate mutating func compare(_ theirs: [RecordDigest]) {
     for record in theirs {
       let own = here.removeValue(forKey: record.entityUuid)
+      waiting.remove(record.entityUuid)
       if own?.digest == record.digest {
         if own?.version != record.version, !keepsCursor { renumbered.append(record) }
       } else if own != nil, plain[record.entityUuid] == record.digest {
@@ -125,8 +133,8 @@ extension Comparing {
     let alignments: [RoundTask] = renumbered.chunks(of: RecordsRequest.greatestCount).map {
       .comparing(.align(type, Array($0)))
     }
-    // A record that is only here may be deleted there, or never have existed there.
-    let uuids = wanted + here.keys.sorted()
+    // A record that is only here, or in the inbox, may be deleted there, or never have existed there.
+    let uuids = wanted + here.keys.sorted() + waiting.sorted()
     let fetches = oldEpoch == nil ? Self.fetches(type, uuids) : [.comparing(.findOldEpoch(type, uuids))]
     return forgets + alignments + fetches
   }

@@ -27,6 +27,8 @@ struct Comparing: Sendable {
   var plain: [String: String] = [:]
   var ignored: [String] = []
   var wanted: [String] = []
+  /// The records of the entity that only the inbox has and that no bucket of the server has named.
+  var waiting: Set<String> = []
   var renumbered: [RecordDigest] = []
   var repaired = RepairCounts()
 
@@ -50,17 +52,17 @@ extension Round {
     case .countDeletable(let type, let uuids): return .run(.countDeletable(type, uuids))
     case .hold(let held): return .run(.holdDeletions(held.deletions))
     case .endEntity, .holdOrCompare: return .decide
-    case .entity, .buckets, .records, .bucket: break
+    case .entity, .buckets, .records, .bucketRecords: break
     }
     guard let comparing else { return .decide }
     switch task {
     case .entity(let type): return .run(.read(.digests(comparing.query(type))))
     case .buckets(let type, _): return .ask(.bucketDigests(entityType: type, projects: comparing.scopes))
     case .records(let type, let ours, let theirs):
-      let different = ours.filter { theirs[$0.key] != $0.value }.map(\.key)
+      let different = ours.filter { theirs?.buckets[$0.key] != $0.value }.map(\.key)
       return .run(.read(.recordDigests(comparing.query(type), buckets: Set(different), withPlain: false)))
-    case .bucket(let type, let bucket):
-      return .ask(.recordDigests(entityType: type, bucket: bucket, projects: comparing.scopes))
+    case .bucketRecords(let type, let buckets):
+      return .ask(.recordDigests(entityType: type, buckets: buckets, projects: comparing.scopes))
     default: return .decide
     }
   }
@@ -74,18 +76,21 @@ extension Round {
       let keepsCursor = old == nil && cursor != nil && !pulling.hasLostCursor
       comparing = Comparing(scopes: scopes, theirs: theirs, oldEpoch: old, keepsCursor: keepsCursor)
       then(entities.map { .holding(.entity($0)) } + [.holding(.decide)])
-    case (.entity(let type), .stored(.digests(let whole, let buckets))):
+    case (.entity(let type), .stored(.digests(let whole, let buckets, _))):
       comparing?.records += Int(whole.count)
       if comparing?.summary(type) == whole { return }
       let isKnown = comparing?.theirs.entities[type] != nil
-      then([.holding(isKnown ? .buckets(type, ours: buckets) : .records(type, ours: buckets, theirs: [:]))])
+      then([.holding(isKnown ? .buckets(type, ours: buckets) : .records(type, ours: buckets, theirs: nil))])
     case (.buckets(let type, let ours), .responded(.bucketDigests(let theirs), _)):
-      then([.holding(.records(type, ours: ours, theirs: theirs.buckets))])
+      then([.holding(.records(type, ours: ours, theirs: theirs))])
     case (.records(let type, let ours, let theirs), .stored(.recordDigests(let records, _))):
       comparing?.onlyHere = Set(records.map(\.entityUuid))
-      let shared = ours.filter { theirs[$0.key] != nil && theirs[$0.key] != $0.value }.map(\.key)
-      then(shared.sorted().map { .holding(.bucket(type, $0)) } + [.holding(.endEntity(type))])
-    case (.bucket, .responded(.recordDigests(let theirs), _)):
+      let requests = theirs.map { theirs in
+        let shared = ours.filter { theirs.buckets[$0.key] != nil && theirs.buckets[$0.key] != $0.value }.keys
+        return theirs.requests(for: shared.sorted())
+      }
+      then((requests ?? []).map { .holding(.bucketRecords(type, $0)) } + [.holding(.endEntity(type))])
+    case (.bucketRecords, .responded(.recordDigests(let theirs), _)):
       for record in theirs.records { comparing?.onlyHere.remove(record.entityUuid) }
     case (.endEntity(let type), .decided):
       let uuids = comparing?.onlyHere.sorted() ?? []

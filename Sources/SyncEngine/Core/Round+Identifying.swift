@@ -21,8 +21,8 @@ extension Round {
     case .admitAgain(let place): .run(.admitAgain(from: place, limit: Self.admittedAtOnce))
     case .readActiveProjects: .run(.read(.activeProjects))
     case .projectDigests: .ask(.bucketDigests(entityType: SyncTransaction.scopeEntity, projects: []))
-    case .projectBucket(let bucket):
-      .ask(.recordDigests(entityType: SyncTransaction.scopeEntity, bucket: bucket, projects: []))
+    case .projectBuckets(let buckets):
+      .ask(.recordDigests(entityType: SyncTransaction.scopeEntity, buckets: buckets, projects: []))
     case .projectRecords(let uuids): .ask(.records(entityType: SyncTransaction.scopeEntity, uuids: uuids, epoch: nil))
     case .followProjects(let mark) where identifying.active.count <= ChangesPage.greatestProjectCount:
       .run(.follow(active: identifying.active, mark: mark))
@@ -57,10 +57,10 @@ extension Round {
       if mark == known { return }
       (identifying.projects, identifying.active) = ([], [])
       then(
-        digests.buckets.keys.sorted().map { .identifying(.projectBucket($0)) } + [
+        digests.requests(for: digests.buckets.keys.sorted()).map { .identifying(.projectBuckets($0)) } + [
           .identifying(.listProjects(mark: mark))
         ])
-    case (.projectBucket, .responded(.recordDigests(let digests), _)):
+    case (.projectBuckets, .responded(.recordDigests(let digests), _)):
       identifying.projects += digests.records.map(\.entityUuid)
     case (.listProjects(let mark), .decided):
       let parts = identifying.projects.chunks(of: RecordsRequest.greatestCount)

@@ -49,8 +49,8 @@ package enum RemoteRequest: Equatable, Sendable {
   case entityDigests(projects: [String])
   /// One digest for each bucket of an entity.
   case bucketDigests(entityType: String, projects: [String])
-  /// One digest for each record of a bucket.
-  case recordDigests(entityType: String, bucket: String, projects: [String])
+  /// One digest for each record of some buckets.
+  case recordDigests(entityType: String, buckets: [String], projects: [String])
   /// Single records.
   case records(entityType: String, uuids: [String], epoch: String?)
 }
@@ -205,7 +205,8 @@ package enum StoreResult: Sendable {
   case otherEpoch
   case rejected(PushCounts)
   case comparison(scopes: [String], epoch: String?, cursor: String?)
-  case digests(whole: DigestSummary, buckets: [String: DigestSummary])
+  /// `waiting` are the records of the inbox that have no row.
+  case digests(whole: DigestSummary, buckets: [String: DigestSummary], waiting: [String] = [])
   /// `plain` leaves out fields without a column.
   case recordDigests([RecordDigest], plain: [RecordDigest])
   case count(Int)

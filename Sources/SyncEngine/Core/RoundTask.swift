@@ -48,7 +48,7 @@ enum IdentifyTask: Equatable, Sendable {
   case admitAgain(from: InboxCursor)
   case readActiveProjects
   case projectDigests(known: String)
-  case projectBucket(String)
+  case projectBuckets([String])
   case listProjects(mark: String)
   case projectRecords([String])
   case followProjects(mark: String)
@@ -87,8 +87,9 @@ enum HoldTask: Equatable, Sendable {
   case entityDigests(scopes: [String], epoch: String?, cursor: String?)
   case entity(String)
   case buckets(String, ours: [String: DigestSummary])
-  case records(String, ours: [String: DigestSummary], theirs: [String: DigestSummary])
-  case bucket(String, String)
+  /// `theirs` is `nil` if the server has no records.
+  case records(String, ours: [String: DigestSummary], theirs: BucketDigests?)
+  case bucketRecords(String, [String])
   case endEntity(String)
   case decide
   case candidates(String, [String])
@@ -103,8 +104,9 @@ enum CompareTask: Equatable, Sendable {
   case emptyInbox
   case entity(String)
   case buckets(String, ours: [String: DigestSummary])
-  case records(String, ours: [String: DigestSummary], theirs: [String: DigestSummary])
-  case bucket(String, String)
+  /// `theirs` is `nil` if the server has no records.
+  case records(String, ours: [String: DigestSummary], theirs: BucketDigests?)
+  case bucketRecords(String, [String])
   case differences(String)
   case forgetExtraFields(String, [String])
   case align(String, [RecordDigest])

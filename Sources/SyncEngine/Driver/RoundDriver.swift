@@ -105,8 +105,8 @@ extension Remote {
     case .entityDigests(let projects): .entityDigests(try await digests(projects: projects))
     case .bucketDigests(let type, let projects):
       .bucketDigests(try await digests(entityType: type, projects: projects))
-    case .recordDigests(let type, let bucket, let projects):
-      .recordDigests(try await digests(entityType: type, bucket: bucket, projects: projects))
+    case .recordDigests(let type, let buckets, let projects):
+      .recordDigests(try await digests(entityType: type, buckets: buckets, projects: projects))
     case .records(let type, let uuids, let epoch):
       .records(try await records(entityType: type, uuids: uuids, epoch: epoch))
     }

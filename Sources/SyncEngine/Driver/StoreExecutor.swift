@@ -49,7 +49,8 @@ struct StoreReader {
     case .digests(let query):
       guard let table = catalog.tables[query.entityType] else { return .digests(whole: .none, buckets: [:]) }
       let found = try digests(query).digests(of: table)
-      return .digests(whole: found.whole, buckets: found.buckets)
+      return .digests(
+        whole: found.whole, buckets: found.buckets, waiting: try missingParents.withoutRow(of: table.entity))
     case .recordDigests(let query, let buckets, let withPlain):
       guard let table = catalog.tables[query.entityType] else { return .recordDigests([], plain: []) }
       let digests = try digests(query)

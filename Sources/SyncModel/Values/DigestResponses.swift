@@ -56,20 +56,55 @@ public struct BucketDigests: Equatable, Sendable {
   public var epoch: String
   /// The digests by bucket, the last two hexadecimal digits of the UUID. Empty buckets may be absent.
   public var buckets: [String: DigestSummary]
+  /// The most buckets that one request for ``RecordDigests`` may name; `nil` for one.
+  public var bucketLimit: Int?
 
   /// Creates digests by bucket.
-  public init(epoch: String, buckets: [String: DigestSummary]) { (self.epoch, self.buckets) = (epoch, buckets) }
+  public init(epoch: String, buckets: [String: DigestSummary], bucketLimit: Int? = nil) {
+    (self.epoch, self.buckets, self.bucketLimit) = (epoch, buckets, bucketLimit)
+  }
+}
+
+extension BucketDigests {
+  /// The most records for whose digests a device asks in one request of several buckets.
+  static let mostRecords = 2_000
+
+  /// Returns the buckets that each request for ``RecordDigests`` names, in their order: several if they have few records
+  /// together, and always at least one.
+  public func requests(for names: [String]) -> [[String]] {
+    var requests: [[String]] = []
+    var records: Int64 = 0
+    for name in names {
+      let count = buckets[name]?.count ?? 0
+      if let last = requests.last, last.count < bucketLimit ?? 1, records + count <= Self.mostRecords {
+        requests[requests.count - 1].append(name)
+        records += count
+      } else {
+        requests.append([name])
+        records = count
+      }
+    }
+    return requests
+  }
 }
 
 extension BucketDigests: WireMessage {
   /// Reads the digests.
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
-    self.init(epoch: try reader.text("epoch"), buckets: try reader.summaries("buckets"))
+    self.init(
+      epoch: try reader.text("epoch"), buckets: try reader.summaries("buckets"),
+      bucketLimit: try reader.optional("bucketLimit", reader.natural).map(Int.init(clamping:)))
   }
 
   /// The digests in the wire format.
-  public var wire: SyncValue { ["buckets": .summaries(buckets), "epoch": .text(epoch)] }
+  public var wire: SyncValue {
+    .object(
+      SyncObject(present: [
+        "buckets": .summaries(buckets), "epoch": .text(epoch),
+        "bucketLimit": bucketLimit.map { .integer(Int64($0)) },
+      ]))
+  }
 }
 
 /// One record of a bucket.
@@ -104,14 +139,15 @@ extension RecordDigest: WireMessage {
   }
 }
 
-/// The response to `GET /v1/digests/ENTITY/BUCKET`: one digest for each record of a bucket.
+/// The response to `GET /v1/digests/ENTITY/BUCKETS`: one digest for each record of some buckets, whose names are separated
+/// by commas.
 public struct RecordDigests: Equatable, Sendable {
   /// The epoch of the digests and versions.
   public var epoch: String
   /// The records, without deleted ones.
   public var records: [RecordDigest]
 
-  /// Creates the digests of a bucket.
+  /// Creates the digests of records.
   public init(epoch: String, records: [RecordDigest]) { (self.epoch, self.records) = (epoch, records) }
 }
 

@@ -23,20 +23,43 @@ extension SyncService {
     let type = try entityType(call)
     return try await storage.read(call.caller.account) { data in
       let buckets = try data.bucketDigests(of: type, projects: projects)
-      return .json(BucketDigests(epoch: try data.epochs.current, buckets: buckets).wire)
+      return .json(
+        BucketDigests(epoch: try data.epochs.current, buckets: buckets, bucketLimit: limits.bucketsPerRequest).wire)
     }
   }
 
-  func bucket(_ call: RouteCall<Member>) async throws -> Response {
+  func bucketRecords(_ call: RouteCall<Member>) async throws -> Response {
     let projects = try call.projects()
     let type = try entityType(call)
-    let bucket = call.variables["bucket"] ?? ""
-    guard bucket.utf8.count == 2, bucket.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
-    else { throw HTTPProblem.invalid("a bucket must be two lowercase hexadecimal digits", field: "bucket") }
+    let buckets = try buckets(named: call.variables["buckets"] ?? "")
     return try await storage.read(call.caller.account) { data in
-      let records = try data.recordDigests(of: type, bucket: bucket, projects: projects)
+      if buckets.count > 1 {
+        let digests = try data.bucketDigests(of: type, projects: projects)
+        let count = buckets.reduce(0) { $0 + (digests[$1]?.count ?? 0) }
+        guard count <= limits.digestsPerRequest else {
+          throw HTTPProblem.invalid(
+            "these buckets have \(count) records; ask for at most \(limits.digestsPerRequest), or for one bucket",
+            field: "buckets")
+        }
+      }
+      let records = try data.recordDigests(of: type, buckets: buckets, projects: projects)
       return .json(RecordDigests(epoch: try data.epochs.current, records: records).wire)
     }
+  }
+
+  private func buckets(named text: String) throws(HTTPProblem) -> [String] {
+    let names = text.split(separator: ",", omittingEmptySubsequences: false)
+    for name in names {
+      guard name.utf8.count == 2, name.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
+      else {
+        throw HTTPProblem.invalid(
+          "each bucket must be two lowercase hexadecimal digits, such as 0f,a3", field: "buckets")
+      }
+    }
+    guard names.count <= limits.bucketsPerRequest else {
+      throw HTTPProblem.invalid("at most \(limits.bucketsPerRequest) buckets", field: "buckets")
+    }
+    return Set(names.map(String.init)).sorted()
   }
 
   private func entityType(_ call: RouteCall<Member>) throws(HTTPProblem) -> String {

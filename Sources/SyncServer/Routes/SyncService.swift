@@ -50,7 +50,7 @@ struct SyncService: Sendable {
       Route("GET", "/v1/watch", .authenticated { try await self.watch($0) }, records),
       Route("GET", "/v1/digests", .authenticated { try await self.digests($0) }, records),
       Route("GET", "/v1/digests/{entity}", .authenticated { try await self.buckets($0) }, records),
-      Route("GET", "/v1/digests/{entity}/{bucket}", .authenticated { try await self.bucket($0) }, records),
+      Route("GET", "/v1/digests/{entity}/{buckets}", .authenticated { try await self.bucketRecords($0) }, records),
       Route("POST", "/v1/records", .authenticated { try await self.records($0) }, records),
     ]
   }

@@ -60,8 +60,10 @@ extension Vault {
           try DerivedTriggers.drop(in: connection)
         },
         didApply: { connection, file in
-          try OutboxMigration.follow(file, from: columns.withLock { $0 }, on: connection)
-          try AddedColumns.follow(file, on: connection)
+          let renames = try RenamedColumns(of: file, on: connection)
+          try OutboxMigration.follow(file, renames, from: columns.withLock { $0 }, on: connection)
+          try AddedColumns.follow(file, renames, on: connection)
+          try renames.follow(on: connection)
           try VaultTriggers.create(in: connection)
           // The work needs all tables of FieldVault's own schema, with all their columns.
           let core = CoreSchema.schema.migrations

@@ -150,7 +150,10 @@ struct HistoryCheck {
     while let next = open.popLast() {
       guard seen.insert(next).inserted else { continue }
       if handled.contains(next) { return true }
-      for operation in operations.values where operation.entityUuid == next {
+      let own = operations.values.filter { $0.entityUuid == next }
+      // A record that was never sent and is referenced was given up by its user, perhaps with a record that it references.
+      if own.isEmpty, !history.contains(where: { $0.uuid == next }) { return true }
+      for operation in own {
         for case .text(let value) in operation.patch.fields.members.map(\.value) where value.utf8.count == 36 {
           open.append(value)
         }

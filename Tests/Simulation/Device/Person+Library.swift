@@ -87,7 +87,13 @@ extension Person {
       try anyone(kind, connection, &dice, isDeleted: dice.chance(0.2))
     }
     guard let uuid = found?.uuid, let record = UUID(uuidString: uuid) else { return }
-    let explanation = try vault.why(entity, record)
+    let explanation: Explanation
+    do {
+      explanation = try vault.why(entity, record)
+    } catch let error as VaultError where error.code == .noSuchRecord {
+      // The worker has removed the row of a deleted record between the two queries.
+      return
+    }
     guard !explanation.reason.isEmpty,
       explanation.syncStatus == "synced" || !explanation.reason.hasPrefix("it is in sync")
     else {

@@ -50,7 +50,7 @@ struct Person {
   /// - Returns: what it does in the database. The result is whether there was anything to do.
   mutating func plan() -> (WriteConnection) throws -> Bool {
     transaction += 1
-    let count = random.chance(0.25) ? random.number(2..<5) : 1
+    let count = random.chance(0.5) ? random.number(2..<7) : 1
     let kinds = (0..<count).map { _ in workload.random(&random) }
     let (person, dice) = (self, Seeded(random.next()))
     return { try person.work(kinds, $0, dice) }

@@ -37,7 +37,6 @@ struct Workload: Sendable {
 
   /// The hand-written workloads of the deterministic simulation.
   static let simulated = [
-    withPhotos,
     Workload("references", kinds: Kind.referenceKinds), Workload("places", kinds: Kind.placeKinds),
     Workload("values", kinds: Kind.valueKinds), Workload("scans", kinds: Kind.scanKinds),
   ]
@@ -73,7 +72,8 @@ struct Workload: Sendable {
 
   /// Draws the workload of a world: one of the hand-written ones, or one of a generated schema.
   static func draw(_ random: inout Seeded) -> Workload {
-    random.chance(0.25)
+    if random.chance(0.02) { return withPhotos }
+    return random.chance(0.2)
       ? random.pick(simulated) : Workload(GeneratedSchema(number: random.number(0..<GeneratedSchema.count)))
   }
 

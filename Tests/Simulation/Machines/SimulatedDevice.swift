@@ -181,7 +181,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     var photographer = album?.photographer(vault, workload, journal, machine)
     while !Task.isCancelled {
       // Most often some writes in a row, now and then a long pause.
-      let isBusy = writes < mostWrites && random.chance(0.85)
+      let isBusy = writes < mostWrites && random.chance(0.9)
       let pause = isBusy ? random.number(500..<30_000) : random.number(100_000..<30_000_000)
       do { try await machine.scheduler.sleep(Int64(pause)) } catch { return }
       do {

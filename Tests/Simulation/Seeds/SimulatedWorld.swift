@@ -316,6 +316,8 @@ final class SimulatedWorld {
   func restartServer(byPowerCut: Bool) throws {
     let server = server
     try perform { try await server.stop(byPowerCut: byPowerCut) }
+    // A planned power cut may have happened while the program stopped.
+    if server.machine.isOff { try server.machine.restart() }
     server.machine.heal()
     do {
       try perform { try await server.start() }

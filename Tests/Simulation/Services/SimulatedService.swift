@@ -24,7 +24,7 @@ final class SimulatedService: @unchecked Sendable {
   private var pushes: Int64 = 0
   private var values = 0
   /// The operation whose response has not arrived.
-  private var unanswered: PushOperation?
+  private(set) var unanswered: PushOperation?
   private var task: Task<Void, Never>?
   /// By record: the version of the last push that the server stored, and its values of server-owned fields.
   private(set) var written: [String: (version: Int64, fields: [String: SyncValue])] = [:]

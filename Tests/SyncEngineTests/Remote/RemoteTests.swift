@@ -26,7 +26,7 @@ import HTTPClient
       "GET /v1/watch?cursor=c1&timeout=50": WatchResponse(changed: true),
       "GET /v1/digests?projects=p1": EntityDigests(serverTime: 0, epoch: "e", cursor: "c", entities: [:]),
       "GET /v1/digests/Room": BucketDigests(epoch: "e", buckets: [:]),
-      "GET /v1/digests/Room/0f": RecordDigests(epoch: "e", records: []),
+      "GET /v1/digests/Room/0f,a3": RecordDigests(epoch: "e", records: []),
       "POST /v1/records": RecordsResponse(serverTime: 0, epoch: "e", changes: [], missing: ["u"]),
     ]
     let server = try RawServer { request, connection in
@@ -49,7 +49,7 @@ import HTTPClient
     #expect(try await remote.watch(cursor: "c1", seconds: 50))
     #expect(try await remote.digests(projects: ["p1"]).cursor == "c")
     #expect(try await remote.digests(entityType: "Room", projects: []).buckets.isEmpty)
-    #expect(try await remote.digests(entityType: "Room", bucket: "0f", projects: []).records.isEmpty)
+    #expect(try await remote.digests(entityType: "Room", buckets: ["0f", "a3"], projects: []).records.isEmpty)
     #expect(try await remote.records(entityType: "Room", uuids: ["u"], epoch: nil).missing == ["u"])
     #expect(server.requests.first?.headers["authorization"] == nil)
     #expect(server.requests.dropFirst().allSatisfy { $0.headers["authorization"] == "Bearer secret-token" })

@@ -253,6 +253,64 @@ import Testing
     }
   }
 
+  @Test(
+    "A comparison asks once for the records of many buckets, and for each bucket at an older server",
+    arguments: [1, 64])
+  func requestsForBuckets(limit: Int) {
+    let names = (10..<40).map { "\($0)" }
+    let round = driven { script in
+      script.store = { command in
+        switch command {
+        case .identify:
+          var identity = ServerIdentity()
+          identity.mustReconcile = true
+          return .stored(.identity(identity))
+        case .read(.digests(let query)) where query.entityType == "Room":
+          let ours = names.map { ($0, DigestSummary(count: 1, digest: "ours")) }
+          return .stored(
+            .digests(
+              whole: DigestSummary(count: 30, digest: "ours"), buckets: Dictionary(ours) { first, _ in first }))
+        case .read(.recordDigests(let query, let buckets, _)) where query.entityType == "Room":
+          let records = buckets.sorted().map { RecordDigest(entityUuid: "r\($0)", version: 1, digest: "ours") }
+          return .stored(.recordDigests(records, plain: []))
+        default: return nil
+        }
+      }
+      script.respond = { request in
+        switch request {
+        case .entityDigests:
+          return .responded(
+            .entityDigests(
+              EntityDigests(
+                serverTime: 0, epoch: "one", cursor: "there",
+                entities: ["Room": DigestSummary(count: 30, digest: "theirs")])), ScriptedRound.facts)
+        case .bucketDigests:
+          let theirs = names.map { ($0, DigestSummary(count: 1, digest: "theirs")) }
+          return .responded(
+            .bucketDigests(
+              BucketDigests(
+                epoch: "one", buckets: Dictionary(theirs) { first, _ in first }, bucketLimit: limit)),
+            ScriptedRound.facts)
+        case .recordDigests(_, let buckets, _):
+          let records = buckets.map { RecordDigest(entityUuid: "r\($0)", version: 2, digest: "theirs") }
+          return .responded(.recordDigests(RecordDigests(epoch: "one", records: records)), ScriptedRound.facts)
+        default: return nil
+        }
+      }
+    }
+    let requests = round.requests.compactMap { request -> [String]? in
+      if case .recordDigests(_, let buckets, _) = request { buckets } else { nil }
+    }
+    // The deletions are counted first.
+    #expect(Set(requests) == Set(limit == 1 ? names.map { [$0] } : [names]))
+    #expect(requests.count == (limit == 1 ? 60 : 2))
+    let fetched = round.requests.compactMap { request -> [String]? in
+      if case .records(_, let uuids, _) = request { uuids } else { nil }
+    }
+    #expect(fetched == [names.map { "r\($0)" }])
+    #expect(round.round.report.outcome == .done)
+  }
+
   @Test("A comparison that would delete many records ends the round before it changes anything")
   func heldDeletions() {
     let round = driven { lostRecords(&$0, deletable: 100) }

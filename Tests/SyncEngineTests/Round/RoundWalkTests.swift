@@ -15,7 +15,7 @@ import Testing
     let requests: [RemoteRequest] = [
       .account, .changes(cursor: nil, limit: 1, projects: []), .push(ScriptedRound.request(["x"])),
       .entityDigests(projects: []), .bucketDigests(entityType: "Room", projects: []),
-      .recordDigests(entityType: "Room", bucket: "00", projects: []),
+      .recordDigests(entityType: "Room", buckets: ["00"], projects: []),
       .records(entityType: "Room", uuids: ["x"], epoch: nil),
     ]
     let responseClasses: [ResponseClass] = [

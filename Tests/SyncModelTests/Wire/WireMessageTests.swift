@@ -148,6 +148,8 @@ import Testing
       BucketDigests(epoch: "e1", buckets: ["0f": DigestSummary(count: 1, digest: "bb")]),
       #"{"buckets":{"0f":{"count":1,"digest":"bb"}},"epoch":"e1"}"#)
     try expect(
+      BucketDigests(epoch: "e1", buckets: [:], bucketLimit: 64), #"{"bucketLimit":64,"buckets":{},"epoch":"e1"}"#)
+    try expect(
       RecordDigests(epoch: "e1", records: [RecordDigest(entityUuid: "u", version: 3, digest: "cc")]),
       #"{"epoch":"e1","records":[{"digest":"cc","entityUuid":"u","version":3}]}"#)
     try expect(RecordsRequest(entityType: "Room", uuids: ["u"]), #"{"entityType":"Room","uuids":["u"]}"#)

@@ -101,7 +101,7 @@ import Testing
         #expect(!line.contains(secret))
       }
     }
-    #expect(lines.contains { $0.contains("GET /v1/digests/{entity}/{bucket} 200") })
+    #expect(lines.contains { $0.contains("GET /v1/digests/{entity}/{buckets} 200") })
   }
 
   @Test("The OpenAPI document describes exactly the routes of the server", arguments: [false, true])

@@ -61,7 +61,10 @@ enum WireSamples {
         serverUuid: uuid, epoch: "e1", account: "water", user: "ada", role: role, serverTime: time,
         schemas: [AccountInfo.Schema(name: "restoration", version: 8)])
     },
-    "BucketDigests": [BucketDigests(epoch: "e1", buckets: ["0f": DigestSummary(count: 1, digest: digest)])],
+    "BucketDigests": [
+      BucketDigests(epoch: "e1", buckets: ["0f": DigestSummary(count: 1, digest: digest)]),
+      BucketDigests(epoch: "e1", buckets: [:], bucketLimit: 64),
+    ],
     "Changes": [
       ChangesPage(
         serverTime: time, epoch: "e1", changes: [record], cursor: "c7", hasMore: true, remaining: 12,

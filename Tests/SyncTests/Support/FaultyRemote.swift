@@ -67,8 +67,8 @@ final class FaultyRemote: Remote {
   func digests(entityType: String, projects: [String]) async throws(RemoteFailure) -> BucketDigests {
     try await remote.digests(entityType: entityType, projects: projects)
   }
-  func digests(entityType: String, bucket: String, projects: [String]) async throws(RemoteFailure) -> RecordDigests {
-    try await remote.digests(entityType: entityType, bucket: bucket, projects: projects)
+  func digests(entityType: String, buckets: [String], projects: [String]) async throws(RemoteFailure) -> RecordDigests {
+    try await remote.digests(entityType: entityType, buckets: buckets, projects: projects)
   }
   func records(entityType: String, uuids: [String], epoch: String?) async throws(RemoteFailure) -> RecordsResponse {
     try await remote.records(entityType: entityType, uuids: uuids, epoch: epoch)

@@ -117,8 +117,8 @@ final class InterveningRemote: Remote {
     try await remote.digests(entityType: entityType, projects: projects)
   }
 
-  func digests(entityType: String, bucket: String, projects: [String]) async throws(RemoteFailure) -> RecordDigests {
-    try await remote.digests(entityType: entityType, bucket: bucket, projects: projects)
+  func digests(entityType: String, buckets: [String], projects: [String]) async throws(RemoteFailure) -> RecordDigests {
+    try await remote.digests(entityType: entityType, buckets: buckets, projects: projects)
   }
 
   func records(

@@ -140,7 +140,7 @@ import VaultKeys
       let file = try #require(CoreSchema.schema.migrations.last)
       try connection.asMigration {
         try connection.execute("DELETE FROM SyncedColumnDefault")
-        try AddedColumns.follow(file, on: connection)
+        try AddedColumns.follow(file, RenamedColumns(of: file, on: connection), on: connection)
       }
     }
     let replayed = try vault.database.read { try AddedColumns.defaults(in: $0) }

@@ -77,4 +77,20 @@ import Testing
     #expect(try logout() == 1)
     #expect(try setting(.reconcileNext) == "projects")
   }
+
+  // Found by the simulation, seed 481.
+  @Test("A comparison that is requested during the first pull follows after it", arguments: [true, false])
+  func logoutDuringFirstPull(hasBegun: Bool) throws {
+    if !hasBegun { try database.write { try SyncSettings.set(.cursor, nil, in: $0) } }
+    #expect(try logout() == 1)
+    try database.write { db in
+      try SyncTransaction.run(on: db, catalog, now: 0) { transaction in
+        var counts = ApplyCounts()
+        try transaction.changes.endPull(counts: &counts)
+      }
+    }
+    #expect(try setting(.isFilled) == "true")
+    // The removed records are before the cursor.
+    #expect(try setting(.reconcileNext) == (hasBegun ? "logout" : nil))
+  }
 }

@@ -46,9 +46,11 @@ public protocol Remote: Sendable {
   /// Returns one digest for each bucket of an entity.
   func digests(entityType: String, projects: [String]) async throws(RemoteFailure) -> BucketDigests
 
-  /// One digest for each record of a bucket, which is two hexadecimal digits.
+  /// Returns one digest for each record of some buckets, which are two hexadecimal digits each.
+  ///
+  /// - Parameter buckets: at most ``BucketDigests/bucketLimit``.
   func digests(
-    entityType: String, bucket: String, projects: [String]
+    entityType: String, buckets: [String], projects: [String]
   ) async throws(RemoteFailure) -> RecordDigests
 
   /// Returns single records, at most ``RecordsRequest/greatestCount``, including deleted ones.
@@ -183,10 +185,10 @@ public struct MonitoredRemote: Remote {
 
   /// Requests digests.
   public func digests(
-    entityType: String, bucket: String, projects: [String]
+    entityType: String, buckets: [String], projects: [String]
   ) async throws(RemoteFailure) -> RecordDigests {
     try await watched { remote async throws(RemoteFailure) in
-      try await remote.digests(entityType: entityType, bucket: bucket, projects: projects)
+      try await remote.digests(entityType: entityType, buckets: buckets, projects: projects)
     }
   }
 
@@ -263,11 +265,11 @@ public struct FieldVaultRemote: Remote {
       HTTPRequest("/v1/digests/\(ServerAddress.encoded(entityType))", query: Self.query(projects)))
   }
 
-  /// Requests `GET /v1/digests/ENTITY/BUCKET`.
+  /// Requests `GET /v1/digests/ENTITY/BUCKETS`.
   public func digests(
-    entityType: String, bucket: String, projects: [String]
+    entityType: String, buckets: [String], projects: [String]
   ) async throws(RemoteFailure) -> RecordDigests {
-    let path = "/v1/digests/\(ServerAddress.encoded(entityType))/\(ServerAddress.encoded(bucket))"
+    let path = "/v1/digests/\(ServerAddress.encoded(entityType))/\(buckets.joined(separator: ","))"
     return try await transport.ask(HTTPRequest(path, query: Self.query(projects)))
   }
 

@@ -82,10 +82,10 @@ struct ObservedRemote: Remote {
   }
 
   func digests(
-    entityType: String, bucket: String, projects: [String]
+    entityType: String, buckets: [String], projects: [String]
   ) async throws(RemoteFailure) -> RecordDigests {
     try await noted { remote async throws(RemoteFailure) in
-      try await remote.digests(entityType: entityType, bucket: bucket, projects: projects)
+      try await remote.digests(entityType: entityType, buckets: buckets, projects: projects)
     }
   }
 
