@@ -43,6 +43,14 @@ enum ServeCommand {
     let days = try arguments.integer("retention-days", in: 1...36_500) ?? 90
     var limits = ServerLimits()
     limits.http.bodyBytes = try arguments.integer("max-body", in: 1_024...(1 << 30)) ?? limits.http.bodyBytes
+    let most = 1...1_000_000
+    limits.http.connections = try arguments.integer("max-connections", in: most) ?? limits.http.connections
+    limits.http.connectionsPerAddress =
+      try arguments.integer("max-connections-per-address", in: most)
+      ?? min(limits.http.connectionsPerAddress, limits.http.connections)
+    limits.waiters = try arguments.integer("max-waiting", in: most) ?? min(limits.waiters, limits.http.connections)
+    limits.waitersPerUser =
+      try arguments.integer("max-waiting-per-user", in: most) ?? min(limits.waitersPerUser, limits.waiters)
     limits.requestsPerSecond = try arguments.integer("rate", in: 1...1_000_000) ?? limits.requestsPerSecond
     limits.requestBurst = limits.requestsPerSecond * 5
     limits.files.requestsPerSecond = limits.requestsPerSecond * 5

@@ -48,7 +48,7 @@ package final class ServedData: Sendable {
       environment: environment, isPresigned: settings.objectStore != nil, storingTime: { clock.storing(at: $0) })
     let objects = settings.objectStore.map { store in
       ObjectFiles(
-        store: store, database: { try files.database($0) }, log: log, environment: environment,
+        store: store, database: { try await files.database($0) }, log: log, environment: environment,
         scratch: { "\(settings.folder.path)/accounts/\($0.folder)" })
     }
     let fileService = FileService(

@@ -23,6 +23,8 @@ public struct ServerLimits: Sendable {
   public var requestsPerSecond = 200
   /// The greatest number of requests that wait for a change at the same time.
   public var waiters = 1_000
+  /// The greatest number of one user.
+  public var waitersPerUser = 100
 
   /// The limits that `WireFormat.md` and `FileEndpoints.md` state.
   public init() {}

@@ -16,10 +16,7 @@ import SyncModel
 /// The bytes are stored as received. Devices encrypt them, unless the user chose to send them decrypted.
 public final class DiskFileStorage: FileStorage {
   private let folder: ServerFolder
-  private let accounts = Locked<[String: AccountFiles]>([:])
-  private let isClosed = Locked(false)
-
-  private let freeBytes: AccountFiles.FreeBytes
+  private let accounts: AccountCache<AccountFiles>
 
   /// Creates the storage of files in a server's folder.
   public convenience init(in folder: ServerFolder) {
@@ -29,21 +26,11 @@ public final class DiskFileStorage: FileStorage {
   /// - Parameter freeBytes: returns the free space of the disk; tests inject their own function.
   init(in folder: ServerFolder, freeBytes: @escaping AccountFiles.FreeBytes) {
     self.folder = folder
-    self.freeBytes = freeBytes
-  }
-
-  private func files(_ account: AccountName) throws -> AccountFiles {
-    try accounts.withLock { accounts in
-      if let files = accounts[account.folder] {
-        try files.place.check()
-        return files
-      }
-      if isClosed.withLock({ $0 }) { throw ServerError(.busy, "the server is stopping") }
+    accounts = AccountCache(limit: EmbeddedStorage.usualOpenAccounts) { account in
       let path = "\(folder.path)/\(AccountDatabase.files.path(account.folder))"
       let database = try AccountDatabase.files.open(account.folder, in: folder)
-      let files: AccountFiles
       do {
-        files = try AccountFiles(
+        return try AccountFiles(
           database, at: FileIdentity(path), in: Files.parent(of: path), freeBytes: freeBytes)
       } catch let error as SQLError where error.isOfDamage {
         database.close()
@@ -52,13 +39,17 @@ public final class DiskFileStorage: FileStorage {
         database.close()
         throw error
       }
-      accounts[account.folder] = files
-      return files
     }
   }
 
+  private func files(_ account: AccountName) async throws -> AccountFiles {
+    let files = try await accounts.store(of: account)
+    try files.place.check()
+    return files
+  }
+
   /// Returns the database of an account's files, also for files in an object store.
-  package func database(_ account: AccountName) throws -> Database { try files(account).database }
+  package func database(_ account: AccountName) async throws -> Database { try await files(account).database }
 
   /// Returns the text of 128 random bits.
   static func newName(_ random: RandomSource) -> String { HexText.text(random.bytes(16)) }
@@ -69,7 +60,7 @@ public final class DiskFileStorage: FileStorage {
   public func begin(
     _ account: AccountName, _ upload: NewUpload, quota: Int64, at time: Int64
   ) async throws -> StoredUpload {
-    let files = try files(account)
+    let files = try await files(account)
     try files.checkRoom(for: upload.length ?? 0)
     try await files.requireMarker()
     // Marks a content whose bytes are missing, so that this upload may replace it.
@@ -98,7 +89,7 @@ public final class DiskFileStorage: FileStorage {
   public func setLength(
     _ account: AccountName, _ id: String, to length: Int64, quota: Int64
   ) async throws -> StoredUpload {
-    let files = try files(account)
+    let files = try await files(account)
     try files.checkRoom(for: length)
     return try await files.database.write { connection in
       let writer = FileTablesWriter(connection: connection)
@@ -113,7 +104,7 @@ public final class DiskFileStorage: FileStorage {
   public func openWriter(
     _ account: AccountName, _ id: String, reserving bytes: Int64, quota: Int64
   ) async throws -> any UploadWriting {
-    let files = try files(account)
+    let files = try await files(account)
     func row() async throws -> FileTables.UploadRow {
       guard let row = try await files.database.read({ try FileTables(connection: $0).upload(id) }) else {
         throw FileRefusal.gone
@@ -143,12 +134,12 @@ public final class DiskFileStorage: FileStorage {
 
   /// Removes an upload, and its bytes unless they became a content.
   public func removeUpload(_ account: AccountName, _ id: String) async throws {
-    try await removeUpload(id, try files(account), expiredAt: nil)
+    try await removeUpload(id, try await files(account), expiredAt: nil)
   }
 
   /// Removes uploads that have expired.
   public func expire(_ account: AccountName, at time: Int64) async throws {
-    let files = try files(account)
+    let files = try await files(account)
     for id in try await files.database.read({ try FileTables(connection: $0).expired(at: time) }) {
       do {
         try await removeUpload(id, files, expiredAt: time)
@@ -187,7 +178,7 @@ public final class DiskFileStorage: FileStorage {
   /// Opens a content. If its bytes are missing or have another length, it is only marked, because they may reappear.
   /// - Throws: ``ServerError`` with `disk` if another volume is mounted.
   public func open(_ account: AccountName, _ name: ContentName) async throws -> (StoredContent, OpenedFile)? {
-    let files = try files(account)
+    let files = try await files(account)
     guard let row = try await files.database.read({ try FileTables(connection: $0).content(name) }), !row.isRefuted
     else { return nil }
     guard let opened = try files.openForReading(row.file), opened.size == row.content.byteCount else {
@@ -203,7 +194,7 @@ public final class DiskFileStorage: FileStorage {
   /// Returns the digests of a content's bytes, which are hashed once.
   public func digest(_ account: AccountName, _ name: ContentName) async throws -> StoredDigest? {
     guard let (content, opened) = try await open(account, name) else { return nil }
-    let files = try files(account)
+    let files = try await files(account)
     let row = try await files.database.read { try FileTables(connection: $0).content(name) }
     guard let row, row.file == content.tag else { return nil }
     if let sha256 = row.sha256 {
@@ -219,7 +210,7 @@ public final class DiskFileStorage: FileStorage {
   public func prove(_ account: AccountName, _ name: ContentName, _ claims: [ContentClaim]) async throws {
     guard claims.contains(where: { $0.digest(of: name.variant) != nil }) else { return }
     guard let digest = try await digest(account, name), digest.contentDigest == nil else { return }
-    let files = try files(account)
+    let files = try await files(account)
     guard let row = try await files.database.read({ try FileTables(connection: $0).content(name) }) else { return }
     let proof = try VerifiedContent(ofFileAt: files.path(of: row.file), name, sha256: digest.sha256, claims: claims)
     try await files.database.write { try FileTablesWriter(connection: $0).keep(proof, of: row.file) }
@@ -227,7 +218,7 @@ public final class DiskFileStorage: FileStorage {
 
   /// Removes a content.
   public func removeContent(_ account: AccountName, _ name: ContentName) async throws {
-    let files = try files(account)
+    let files = try await files(account)
     guard let row = try await files.database.read({ try FileTables(connection: $0).content(name) }) else { return }
     try await remove(row.file, files)
   }
@@ -245,7 +236,7 @@ public final class DiskFileStorage: FileStorage {
   /// Marks contents that no record needs and files without a row, checks missing contents again, and removes the files
   /// that ``FileSweep`` allows.
   public func sweep(_ account: AccountName, _ rule: SweepRule) async throws {
-    let files = try files(account)
+    let files = try await files(account)
     try await markUnused(files, rule)
     guard try await files.carriesMarker() else { return }
     var candidates: [FileSweep.Candidate] = []
@@ -301,8 +292,7 @@ public final class DiskFileStorage: FileStorage {
   /// Closes all databases. Transactions under way finish first; closing waits at most ``AccountDatabase/closeLimit``
   /// for them.
   public func close() {
-    isClosed.withLock { $0 = true }
-    for files in accounts.withLock({ Array($0.values) }) {
+    for files in accounts.removeAll() {
       files.database.close(waitingAtMost: AccountDatabase.closeLimit)
     }
   }

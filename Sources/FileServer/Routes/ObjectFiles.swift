@@ -25,14 +25,14 @@ import SyncModel
 /// and contain nothing from a client.
 package struct ObjectFiles: Sendable {
   let store: ObjectStore
-  let database: @Sendable (AccountName) throws -> Database
+  let database: @Sendable (AccountName) async throws -> Database
   let log: RequestLog
   let environment: Environment
   /// Returns the folder for a temporary copy of an object that has to be compared.
   let scratch: @Sendable (AccountName) -> String
 
   package init(
-    store: ObjectStore, database: @escaping @Sendable (AccountName) throws -> Database, log: RequestLog,
+    store: ObjectStore, database: @escaping @Sendable (AccountName) async throws -> Database, log: RequestLog,
     environment: Environment, scratch: @escaping @Sendable (AccountName) -> String = { _ in "/tmp" }
   ) {
     (self.store, self.database, self.log) = (store, database, log)
@@ -105,7 +105,7 @@ package struct ObjectFiles: Sendable {
     _ account: AccountName, _ name: ContentName, by userId: Int64, _ id: String, at time: Int64,
     claims: [ContentClaim] = []
   ) async throws {
-    let database = try database(account)
+    let database = try await database(account)
     let (upload, content) = try await database.read { connection in
       let tables = ObjectTables(connection: connection)
       return (try tables.upload(id), try tables.content(name))
@@ -206,7 +206,7 @@ package struct ObjectFiles: Sendable {
   /// may reappear.
   /// - Throws: ``Refusal`` with `notReached`, also for another bucket.
   func content(_ account: AccountName, _ name: ContentName) async throws -> ObjectContent? {
-    let database = try database(account)
+    let database = try await database(account)
     guard let content = try await database.read({ try ObjectTables(connection: $0).content(name) }), !content.isRefuted
     else { return nil }
     guard let found = try await find(account, content.id), found.byteCount == content.byteCount else {
@@ -241,7 +241,7 @@ package struct ObjectFiles: Sendable {
   /// Returns whether the bucket has the marker of this account. Marks a bucket that was never marked, unless the
   /// account has objects and the bucket contains none of them. Such a bucket belongs to another account or server.
   private func carriesMarker(_ account: AccountName) async throws -> Bool {
-    let database = try database(account)
+    let database = try await database(account)
     let known = try await database.read { try FileTables(connection: $0).marker() }
     let marker = key(account, "marker-\(known.text)")
     do {
@@ -279,7 +279,7 @@ package struct ObjectFiles: Sendable {
 
   /// Cancels uploads that have waited too long, and removes queued objects from the store.
   package func expire(_ account: AccountName, at time: Int64) async throws {
-    let database = try database(account)
+    let database = try await database(account)
     for id in try await database.read({ try ObjectTables(connection: $0).expired(at: time) }) {
       try await database.write { try ObjectTablesWriter(connection: $0).abandon(id) }
     }
@@ -289,7 +289,7 @@ package struct ObjectFiles: Sendable {
   /// Marks contents that no record needs, checks missing ones again, and removes the contents that ``FileSweep``
   /// allows.
   package func sweep(_ account: AccountName, _ rule: SweepRule) async throws {
-    let database = try database(account)
+    let database = try await database(account)
     try await markUnused(database, rule)
     let due = rule.time - FileSweep.grace
     let total = try await database.read { try ObjectTables(connection: $0).contentCount() }
@@ -333,7 +333,7 @@ package struct ObjectFiles: Sendable {
 
   /// Removes objects whose rows were removed. Failed removals are repeated the next time.
   private func remove(_ account: AccountName, at time: Int64) async throws {
-    let database = try database(account)
+    let database = try await database(account)
     let isIdle = try await database.read { try ObjectTables(connection: $0).removals(at: time, limit: 1).isEmpty }
     guard !isIdle, try await carriesMarker(account) else { return }
     while true {

@@ -1,3 +1,4 @@
+import Platform
 import SealedFiles
 import SyncModel
 import HTTPClient

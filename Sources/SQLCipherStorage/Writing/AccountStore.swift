@@ -15,15 +15,15 @@ final class AccountStore: Sendable {
   let place: FileIdentity
   let entities: Entities
   let map: EntityMap
-  let waiters: ChangeWaiters
+  private let waiters: ChangeWaiters
   private let log: @Sendable (String) -> Void
 
   /// Migrates the tables and adopts the rows that the schemas create.
-  init(_ database: Database, at place: FileIdentity, schemas: [Schema], log: @escaping @Sendable (String) -> Void)
-    throws
-  {
-    self.database = database
-    waiters = ChangeWaiters(clock: database.configuration.environment.clock)
+  init(
+    _ database: Database, at place: FileIdentity, schemas: [Schema], _ waiters: ChangeWaiters,
+    log: @escaping @Sendable (String) -> Void
+  ) throws {
+    (self.database, self.waiters) = (database, waiters)
     self.log = log
     self.place = place
     try Migrator.records(
@@ -109,7 +109,6 @@ final class AccountStore: Sendable {
   /// Closes the database after the open transaction finishes. Returns `false` after a timeout.
   func close() -> Bool {
     jobs.withLock { $0 = .closed }
-    waiters.close()
     return database.close(waitingAtMost: AccountDatabase.closeLimit)
   }
 }

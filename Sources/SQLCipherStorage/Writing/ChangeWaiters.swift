@@ -1,4 +1,5 @@
 import CipherSQL
+import ServerStorage
 
 /// The requests that wait for the next change of an account. A waiting request uses no thread.
 final class ChangeWaiters: Sendable {
@@ -65,5 +66,38 @@ final class ChangeWaiters: Sendable {
 
   private func end(_ ticket: Int) {
     state.withLock { $0.waiting.removeValue(forKey: ticket) }?.resume(returning: false)
+  }
+}
+
+/// The waiting requests of all accounts, whether their databases are open or not.
+final class AccountWaiters: Sendable {
+  private struct State {
+    var isClosed = false
+    var waiters: [String: ChangeWaiters] = [:]
+  }
+
+  private let state = Locked(State())
+  private let clock: Clock
+
+  init(clock: Clock) { self.clock = clock }
+
+  /// Returns the waiting requests of an account.
+  func waiters(of account: AccountName) -> ChangeWaiters {
+    state.withLock { state in
+      if let known = state.waiters[account.folder] { return known }
+      let waiters = ChangeWaiters(clock: clock)
+      if state.isClosed { waiters.close() }
+      state.waiters[account.folder] = waiters
+      return waiters
+    }
+  }
+
+  /// Ends all waits, now and later.
+  func close() {
+    let waiters = state.withLock { state in
+      state.isClosed = true
+      return Array(state.waiters.values)
+    }
+    for waiter in waiters { waiter.close() }
   }
 }

@@ -19,27 +19,31 @@ public final class EmbeddedStorage: RecordStorage {
   /// The schemas, without the server's own.
   public let schemas: [ServedSchema]
   private let folder: ServerFolder
-  private let tables: [Schema]
-  private let accounts = Locked<[String: AccountStore]>([:])
-  private let isClosed = Locked(false)
+  private let accounts: AccountCache<AccountStore>
+  private let waiters: AccountWaiters
   private let log: @Sendable (String) -> Void
 
-  /// Opens the accounts of a folder and brings their tables up to date. An account that cannot be opened is logged.
-  /// Only its requests fail.
-  /// - Parameter log: receives each failure that no request returns. The text contains no value of a record.
+  /// Creates the storage. Accounts are opened, and their tables brought up to date, at their first request.
+  /// - Parameters:
+  ///   - names: the accounts of the folder. One of them is opened at once, to compare the schemas with it.
+  ///   - openAccounts: the number of accounts that stay open without a request.
+  ///   - log: receives each failure that no request returns. The text contains no value of a record.
   /// - Throws: `SQLError` if a schema file fails, or was changed after it was applied.
   public init(
     in folder: ServerFolder, schemas: [Schema], accounts names: [AccountName],
-    log: @escaping @Sendable (String) -> Void = { _ in }
+    openAccounts: Int = EmbeddedStorage.usualOpenAccounts, log: @escaping @Sendable (String) -> Void = { _ in }
   ) throws {
-    self.folder = folder
-    self.log = log
-    tables = schemas
+    let waiters = AccountWaiters(clock: folder.environment.clock)
+    (self.folder, self.log, self.waiters) = (folder, log, waiters)
     self.schemas = schemas.map { ServedSchema(name: $0.name, version: $0.migrations.count) }
     entities = try SchemaCache.shared.value(for: SchemaDigest(of: schemas)) { try Self.entities(of: schemas) }
-    for name in names {
+    let open = { @Sendable (account: AccountName) in
+      try Self.open(account, in: folder, schemas: schemas, waiters.waiters(of: account), log: log)
+    }
+    accounts = AccountCache(limit: openAccounts, open: open)
+    if let name = names.first {
       do {
-        _ = try store(name)
+        try accounts.keep(open(name), of: name)
       } catch let error as SQLError where error.code == .migration {
         throw error
       } catch {
@@ -47,6 +51,9 @@ public final class EmbeddedStorage: RecordStorage {
       }
     }
   }
+
+  /// An open account uses up to ten files and some 1 MiB.
+  public static let usualOpenAccounts = 64
 
   /// Applies schemas to an empty database and reads the kinds of record.
   private static func entities(of schemas: [Schema]) throws -> [String: EntityDescription] {
@@ -56,29 +63,29 @@ public final class EmbeddedStorage: RecordStorage {
     return try trial.read { EntityMap(try Entities.read(from: $0)).descriptions }
   }
 
-  private func store(_ account: AccountName) throws -> AccountStore {
-    try accounts.withLock { accounts in
-      if let store = accounts[account.folder] {
-        try store.place.check()
-        return store
-      }
-      if isClosed.withLock({ $0 }) { throw ServerError(.busy, "the server is stopping") }
-      let path = "\(folder.path)/\(AccountDatabase.records.path(account.folder))"
-      let database = try AccountDatabase.records.open(account.folder, in: folder)
-      let store: AccountStore
-      do {
-        store = try AccountStore(database, at: FileIdentity(path), schemas: tables, log: log)
-      } catch let error as SQLError where error.isOfDamage {
-        database.close()
-        throw ServerFolder.damage(path, error)
-      } catch {
-        database.close()
-        throw error
-      }
-      accounts[account.folder] = store
-      // The jobs that the previous process left.
+  private func store(_ account: AccountName) async throws -> AccountStore {
+    let store = try await accounts.store(of: account)
+    try store.place.check()
+    return store
+  }
+
+  private static func open(
+    _ account: AccountName, in folder: ServerFolder, schemas: [Schema], _ waiters: ChangeWaiters,
+    log: @escaping @Sendable (String) -> Void
+  ) throws -> AccountStore {
+    let path = "\(folder.path)/\(AccountDatabase.records.path(account.folder))"
+    let database = try AccountDatabase.records.open(account.folder, in: folder)
+    do {
+      let store = try AccountStore(database, at: FileIdentity(path), schemas: schemas, waiters, log: log)
+      // The jobs that the account had when it was closed.
       store.startJobs()
       return store
+    } catch let error as SQLError where error.isOfDamage {
+      database.close()
+      throw ServerFolder.damage(path, error)
+    } catch {
+      database.close()
+      throw error
     }
   }
 
@@ -86,7 +93,7 @@ public final class EmbeddedStorage: RecordStorage {
   public func read<Result: Sendable>(
     _ account: AccountName, _ body: @escaping @Sendable (any RecordReading) throws -> Result
   ) async throws -> Result {
-    let store = try store(account)
+    let store = try await store(account)
     return try await store.database.read { connection in try body(EmbeddedReader(connection, store.map)) }
   }
 
@@ -94,7 +101,7 @@ public final class EmbeddedStorage: RecordStorage {
   public func write<Result: Sendable>(
     _ account: AccountName, _ body: @escaping @Sendable (any RecordWriting) throws -> Result
   ) async throws -> Result {
-    let store = try store(account)
+    let store = try await store(account)
     let (result, hasChanged, hasJobs) = try await store.database.write { connection in
       let writer = EmbeddedWriter(connection, store.entities, store.map)
       let before = try writer.lastSequence
@@ -102,14 +109,14 @@ public final class EmbeddedStorage: RecordStorage {
       let result = try WriteMode.sync(on: connection) { try body(writer) }
       return (result, try writer.lastSequence != before, try writer.reader.hasJobs())
     }
-    if hasChanged { store.waiters.signal() }
+    if hasChanged { waiters.waiters(of: account).signal() }
     if hasJobs { store.startJobs() }
     return result
   }
 
   /// Applies pending deletions or restorations of ancestors to some records.
   public func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws {
-    let store = try store(account)
+    let store = try await store(account)
     guard try await store.database.read({ try EmbeddedReader($0, store.map).hasJobs() }) else { return }
     for part in stride(from: 0, to: names.count, by: Self.recordsPerWrite) {
       let some = names[part..<min(part + Self.recordsPerWrite, names.count)]
@@ -134,30 +141,34 @@ public final class EmbeddedStorage: RecordStorage {
 
   /// Waits for a change after a number of the account's sequence.
   public func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool {
-    let store = try store(account)
+    let waiters = waiters.waiters(of: account)
     let clock = folder.environment.clock
     let end = clock.instant() + .seconds(seconds)
     while true {
-      let generation = store.waiters.generation
-      if try await store.database.read({ try EmbeddedReader($0, store.map).lastSequence }) > sequence { return true }
+      let generation = waiters.generation
+      // A waiting request does not keep the account open.
+      if try await lastSequence(account) > sequence { return true }
       let left = end - clock.instant()
       guard left > .zero else { return false }
-      guard await store.waiters.wait(after: generation, seconds: max(1, Int(left.components.seconds))) else {
-        return false
-      }
+      guard await waiters.wait(after: generation, seconds: max(1, Int(left.components.seconds))) else { return false }
     }
+  }
+
+  private func lastSequence(_ account: AccountName) async throws -> Int64 {
+    let store = try await store(account)
+    return try await store.database.read { try EmbeddedReader($0, store.map).lastSequence }
   }
 
   /// Ends all waiting permanently.
   public func stopWaiting() {
-    isClosed.withLock { $0 = true }
-    for store in accounts.withLock({ Array($0.values) }) { store.waiters.close() }
+    accounts.stopOpening()
+    waiters.close()
   }
 
   /// Closes all databases. Open transactions finish first, so that the files can be copied or moved afterwards.
   public func close() {
     stopWaiting()
-    for store in accounts.withLock({ Array($0.values) }) where !store.close() {
+    for store in accounts.removeAll() where !store.close() {
       log("the server closed the records of an account that were still in use")
     }
   }

@@ -22,7 +22,7 @@ struct SyncService: Sendable {
   /// The time under which changes are stored, for a time of the wall clock.
   let storingTime: @Sendable (Int64) -> Int64
   let environment: Environment
-  let waiting = Locked(0)
+  private let waiting: Locked<WaitingPlaces>
 
   init(
     storage: any RecordStorage, limits: ServerLimits, serverUuid: String, log: RequestLog, environment: Environment,
@@ -30,6 +30,7 @@ struct SyncService: Sendable {
   ) {
     (self.storage, self.limits, self.serverUuid, self.log) = (storage, limits, serverUuid, log)
     (self.environment, self.isPresigned, self.storingTime) = (environment, isPresigned, storingTime)
+    waiting = Locked(WaitingPlaces(limit: limits.waiters, perUser: limits.waitersPerUser))
     limiter = RateLimiter(
       burst: limits.requestBurst, perSecond: limits.requestsPerSecond, clock: environment.clock)
   }
@@ -183,13 +184,16 @@ extension SyncService {
       throw HTTPProblem.invalid("cursor is missing", field: "cursor")
     }
     let cursor = try await storage.read(call.caller.account) { data in try Cursor(text, for: data) }
-    let isAdmitted = waiting.withLock { waiting in
-      guard waiting < limits.waiters else { return false }
-      waiting += 1
-      return true
+    let begin = environment.clock.instant()
+    let place = WaitingPlaces.Place(
+      account: call.caller.account.folder, user: call.caller.userId, end: begin + .seconds(seconds))
+    let ticket: Int
+    switch waiting.withLock({ $0.admit(place) }) {
+    case .waits(let number): ticket = number
+    case .refused(let time):
+      throw HTTPProblem.tooManyRequests(retryAfter: max(1, Int(((time - begin) / .seconds(1)).rounded(.up))))
     }
-    guard isAdmitted else { throw HTTPProblem.tooManyRequests(retryAfter: seconds) }
-    defer { waiting.withLock { $0 -= 1 } }
+    defer { waiting.withLock { $0.free(ticket) } }
     let hasChanged = try await storage.waitForChange(
       call.caller.account, after: cursor.sequence, seconds: seconds)
     return .json(WatchResponse(changed: hasChanged).wire)

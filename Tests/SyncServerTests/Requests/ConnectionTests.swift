@@ -175,7 +175,7 @@ import Testing
 
   @Test("Long polls are limited in number and return when the server stops")
   func longPollsAreLimited() async throws {
-    let server = try TestServer { $0.waiters = 2 }
+    let server = try TestServer { $0.waiters = 4 }
     let client = try server.client("ada")
     let cursor = try await client.pull().cursor
     async let one = client.get("/v1/watch?cursor=\(cursor)&timeout=50")
