@@ -217,38 +217,54 @@ extension RemoteChanges {
     return true
   }
 
-  /// Removes a record that the server refused, and gives its row to the record that has its UNIQUE values at the server.
-  /// - Returns: `false` if the inbox has no such version, or if the row has to stay.
-  /// - Throws: ``VaultError`` with `refused` if records of the server reference the values and the other record has not
-  ///   arrived. The decision would delete these records as well.
-  func giveRow(of record: StoredRecord, in conflict: OpenConflict, _ table: RecordTable) throws -> Bool {
-    let entity = table.entity
-    let json = try connection.fetchOne(
+  /// Whether records may reference records of an entity by other values than the local id and the UUID.
+  private func isReferencedByValues(_ entity: Entity) -> Bool {
+    catalog.entities.dependencies(on: entity).contains { dependency in
+      dependency.key.columns.contains { ![entity.key, "uuid"].contains($0.to) }
+    }
+  }
+
+  /// Returns the versions of the inbox that have UNIQUE values of a record.
+  func versionsClaimingValues(of record: StoredRecord, _ table: RecordTable) throws -> [RemoteRecord] {
+    let versions = try connection.fetch(
       """
-      SELECT record FROM SyncInbox WHERE entityType = \(entity.type) AND reason = 'refused' AND entityUuid = (
-        SELECT otherUuid FROM OfflineConflictResolution WHERE conflictId = \(conflict.id))
+      SELECT record FROM SyncInbox WHERE entityType = \(table.entity.type) AND reason = 'refused' ORDER BY rowid
+      LIMIT \(Self.largestClash)
       """, as: String.self)
-    guard record.state.syncVersion == 0 else { return false }
-    guard let json else {
-      try refuseWithDependentsOfServer(record, table)
-      return false
+    return try versions.map { try RemoteRecord(json: Array($0.utf8)) }.filter { remote in
+      try !remote.state.isDeleted && remote.entityUuid != record.uuid
+        && table.holders(of: remote.state.fields, besides: remote.entityUuid, in: connection)
+          .contains { $0.uuid == record.uuid }
     }
-    let remote = try RemoteRecord(json: Array(json.utf8))
-    do {
-      try undoable {
-        try outbox.removeUnfinished(entity.type, record.key)
-        try connection.execute(
-          """
-          UPDATE \(identifier: entity.table.name) SET isDeleted = 1, isDirty = 0
-          WHERE \(identifier: entity.key) = \(record.key)
-          """)
-        guard try reuseRow(of: record.uuid, for: remote, table) else { throw UnresolvedClash() }
-        var counts = ApplyCounts()
-        try applyNow(remote, counts: &counts)
+  }
+
+  /// Removes a record that the server never had, and gives its row to the record that has its UNIQUE values at the server.
+  /// - Returns: `false` if the inbox has no such version, or if the row has to stay.
+  /// - Throws: ``VaultError`` with `refused` if records of the server reference the values, and the row cannot go to the
+  ///   other record. These records would be deleted as well.
+  func giveRow(of record: StoredRecord, _ table: RecordTable) throws -> Bool {
+    let entity = table.entity
+    guard record.state.syncVersion == 0, isReferencedByValues(entity) else { return false }
+    let versions = try versionsClaimingValues(of: record, table)
+    for remote in versions {
+      do {
+        try undoable {
+          try outbox.removeUnfinished(entity.type, record.key)
+          try connection.execute(
+            """
+            UPDATE \(identifier: entity.table.name) SET isDeleted = 1, isDirty = 0
+            WHERE \(identifier: entity.key) = \(record.key)
+            """)
+          guard try reuseRow(of: record.uuid, for: remote, table) else { throw UnresolvedClash() }
+          var counts = ApplyCounts()
+          try applyNow(remote, counts: &counts)
+        }
+        return true
+      } catch is UnresolvedClash {
+        continue
       }
-    } catch is UnresolvedClash {
-      return false
     }
-    return true
+    try refuseWithDependentsOfServer(record, table, hasArrived: !versions.isEmpty)
+    return false
   }
 }

@@ -17,17 +17,61 @@ struct DependentOfServer {
 /// Records of the server that reference a record which the server never had. They do so by edits that were not sent, or by
 /// UNIQUE values that another record has at the server.
 extension RemoteChanges {
+  /// - Parameter hasArrived: whether the inbox has the version of the record that has the values at the server.
   /// - Throws: ``VaultError`` with `refused` if a record references the UNIQUE values of a record at the server as well.
-  func refuseWithDependentsOfServer(_ record: StoredRecord, _ table: RecordTable) throws {
+  func refuseWithDependentsOfServer(_ record: StoredRecord, _ table: RecordTable, hasArrived: Bool) throws {
     let entity = table.entity
     let referring = try dependentsOfServer(on: record, entity).first { dependent in
       !dependent.isUnsent && dependent.dependency.key.columns.contains { $0.to != entity.key }
     }
-    guard let referring else { return }
-    throw VaultError(
-      .refused,
-      "\(referring.table.entity.type) \(referring.record.uuid) of the server refers to the same values, and the server's "
-        + "\(entity.type) has not arrived", remedy: .syncFirst)
+    if let referring { throw refusal(because: referring, entity, hasArrived: hasArrived) }
+  }
+
+  private func refusal(because referring: DependentOfServer, _ entity: Entity, hasArrived: Bool) -> VaultError {
+    let message = "\(referring.table.entity.type) \(referring.record.uuid) of the server refers to the same values"
+    if hasArrived {
+      return VaultError(
+        .refused, "\(message), and the server's \(entity.type) cannot be stored yet",
+        hint: "change or delete the records that refer to this \(entity.type) first")
+    }
+    return VaultError(
+      .refused, "\(message), and the server's \(entity.type) has not arrived", remedy: .syncFirst)
+  }
+
+  /// Performs a change of a record that may give up UNIQUE values of several columns, and stores the version from the inbox
+  /// that has these values at the server. Records of the server may reference the values. They reference whichever record
+  /// has the values, so they do not follow the changed one.
+  /// - Throws: ``VaultError`` with `refused` if a record references the values and no version has them.
+  func returningValues(of record: StoredRecord, _ table: RecordTable, _ change: () throws -> Void) throws {
+    let atServer = try stateAtServer(of: record, table)
+    let dependents = try dependentsOfServer(on: record, table.entity).filter { dependent in
+      let pairs = dependent.dependency.key.columns
+      return !dependent.isUnsent && pairs.count > 1
+        && pairs.contains { $0.to != table.entity.key && atServer?.fields[$0.to] != record.state.fields[$0.to] }
+    }
+    guard !dependents.isEmpty else { return try change() }
+    let claims = try versionsClaimingValues(of: record, table)
+    try connection.deferringForeignKeys {
+      try change()
+      for dependent in dependents {
+        // ON UPDATE may have changed the reference.
+        guard let child = try dependent.table.find(key: dependent.record.key, in: connection) else { continue }
+        var state = child.state
+        for column in dependent.dependency.columns { state.fields[column] = dependent.record.state.fields[column] }
+        guard state != child.state else { continue }
+        try dependent.table.update(
+          child.key, from: child.state, to: state,
+          .init(serverId: child.serverId, isDirty: child.isDirty, syncStatus: child.syncStatus), in: connection)
+      }
+      inbox.facts.clashes = claims.map { RecordIdentity(entityType: $0.entityType, entityUuid: $0.entityUuid) }
+      var counts = ApplyCounts()
+      try resolveClashes(counts: &counts)
+      for dependent in dependents {
+        if try dependent.table.lacksParent(by: dependent.dependency, in: dependent.record.state.fields, connection) {
+          throw refusal(because: dependent, table.entity, hasArrived: !claims.isEmpty)
+        }
+      }
+    }
   }
 
   /// Undoes the unsent references to a record that is removed. The foreign key would delete a record of the server with it,
