@@ -40,7 +40,8 @@ extension RemoteChanges {
 
   /// Performs a change of a record that may give up UNIQUE values of several columns, and stores the version from the inbox
   /// that has these values at the server. Records of the server may reference the values. They reference whichever record
-  /// has the values, so they do not follow the changed one.
+  /// has the values, so they do not follow the changed one. The change may also take values, as
+  /// ``exchangingValues(of:_:_:)`` describes.
   /// - Throws: ``VaultError`` with `refused` if a record references the values and no version has them.
   func returningValues(of record: StoredRecord, _ table: RecordTable, _ change: () throws -> Void) throws {
     let atServer = try stateAtServer(of: record, table)
@@ -49,10 +50,10 @@ extension RemoteChanges {
       return !dependent.isUnsent && pairs.count > 1
         && pairs.contains { $0.to != table.entity.key && atServer?.fields[$0.to] != record.state.fields[$0.to] }
     }
-    guard !dependents.isEmpty else { return try change() }
+    guard !dependents.isEmpty else { return try exchangingValues(of: record, table, change) }
     let claims = try versionsClaimingValues(of: record, table)
     try connection.deferringForeignKeys {
-      try change()
+      try exchangingValues(of: record, table, change)
       for dependent in dependents {
         // ON UPDATE may have changed the reference.
         guard let child = try dependent.table.find(key: dependent.record.key, in: connection) else { continue }
