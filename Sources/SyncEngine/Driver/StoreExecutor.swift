@@ -46,6 +46,8 @@ struct StoreReader {
       return .parents(identities(try missingParents.of(records, withDeleted: withDeleted)))
     case .parentsOfInbox(let last, let limit):
       return .parents(identities(try missingParents.ofInbox(after: last, limit: limit)))
+    case .recordsOfInbox(let type, let last, let limit):
+      return .uuids(try missingParents.recordsOfInbox(type, after: last, limit: limit))
     case .digests(let query):
       guard let table = catalog.tables[query.entityType] else { return .digests(whole: .none, buckets: [:]) }
       let found = try digests(query).digests(of: table)
