@@ -88,6 +88,24 @@ extension ValueReferenceTests {
     #expect(try isConsistent())
   }
 
+  @Test("A decision gives UNIQUE values that only an unsent record references to the server's record")
+  func valuesOfUnsentReading() throws {
+    let mine = Self.version(1, of: "Unit", "mine", ["site": "b", "number": 2])
+    try apply([mine])
+    try database.write { db in
+      try db.execute("UPDATE OfflineUnit SET site = 'a', number = 1")
+      try db.execute("INSERT INTO OfflineReading (uuid, site, number) VALUES ('r1', 'a', 1)")
+    }
+    try apply([Self.theirs])
+    let conflict = try conflictWithTheirs(limit: 1, record: mine)
+    try takeServer(conflict)
+    #expect(
+      try values("SELECT uuid || site || number || syncStatus FROM OfflineUnit ORDER BY uuid")
+        == ["mineb2synced", "theirsa1synced"])
+    #expect(try sent().map(\.entityUuid) == ["r1"])
+    #expect(try isConsistent())
+  }
+
   @Test("A discarded edit returns UNIQUE values that others reference", arguments: ["Reading", "Tag", "Seal"])
   func discardedValues(type: String) throws {
     _ = try takeValues(referencedBy: type)

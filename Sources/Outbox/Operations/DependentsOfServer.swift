@@ -21,9 +21,10 @@ extension RemoteChanges {
   /// - Throws: ``VaultError`` with `refused` if a record references the UNIQUE values of a record at the server as well.
   func refuseWithDependentsOfServer(_ record: StoredRecord, _ table: RecordTable, hasArrived: Bool) throws {
     let entity = table.entity
-    let referring = try dependentsOfServer(on: record, entity).first { dependent in
-      !dependent.isUnsent && dependent.dependency.key.columns.contains { $0.to != entity.key }
+    let byValues = catalog.entities.dependencies(on: entity).filter { dependency in
+      dependency.key.columns.contains { $0.to != entity.key }
     }
+    let referring = try dependentsOfServer(on: record, byValues).first { !$0.isUnsent }
     if let referring { throw refusal(because: referring, entity, hasArrived: hasArrived) }
   }
 
@@ -44,14 +45,10 @@ extension RemoteChanges {
   /// ``exchangingValues(of:_:_:)`` describes.
   /// - Throws: ``VaultError`` with `refused` if a record references the values and no version has them.
   func returningValues(of record: StoredRecord, _ table: RecordTable, _ change: () throws -> Void) throws {
-    let atServer = try stateAtServer(of: record, table)
-    let dependents = try dependentsOfServer(on: record, table.entity).filter { dependent in
-      let pairs = dependent.dependency.key.columns
-      return !dependent.isUnsent && pairs.count > 1
-        && pairs.contains { $0.to != table.entity.key && atServer?.fields[$0.to] != record.state.fields[$0.to] }
-    }
-    guard !dependents.isEmpty else { return try exchangingValues(of: record, table, change) }
-    let claims = try versionsClaimingValues(of: record, table)
+    let byValues = try dependenciesByForeignValues(of: record, table)
+    let claims = byValues.isEmpty ? [] : try versionsClaimingValues(of: record, table)
+    let dependents = try dependentsOfServer(on: record, byValues).filter { !$0.isUnsent }
+    if claims.isEmpty, dependents.isEmpty { return try exchangingValues(of: record, table, change) }
     try connection.deferringForeignKeys {
       try exchangingValues(of: record, table, change)
       for dependent in dependents {
@@ -78,7 +75,8 @@ extension RemoteChanges {
   /// Undoes the unsent references to a record that is removed. The foreign key would delete a record of the server with it,
   /// or refuse the removal. A reference stays if this device lacks the former parent or has deleted it.
   func undoUnsentReferences(to record: StoredRecord, _ entity: Entity) throws {
-    for dependent in try dependentsOfServer(on: record, entity) where dependent.isUnsent {
+    let dependencies = catalog.entities.dependencies(on: entity)
+    for dependent in try dependentsOfServer(on: record, dependencies) where dependent.isUnsent {
       let (dependency, children, child) = (dependent.dependency, dependent.table, dependent.record)
       let former = dependent.atServer.fields
       if try children.lacksParent(by: dependency, in: former, connection) { continue }
@@ -97,9 +95,22 @@ extension RemoteChanges {
     }
   }
 
-  private func dependentsOfServer(on record: StoredRecord, _ entity: Entity) throws -> [DependentOfServer] {
+  /// Returns the foreign keys by several values that the record does not have at the server. If the server has such a
+  /// reference, it leads to another record.
+  private func dependenciesByForeignValues(of record: StoredRecord, _ table: RecordTable) throws -> [Dependency] {
+    let keys = catalog.entities.dependencies(on: table.entity).filter { $0.key.columns.count > 1 }
+    if keys.isEmpty { return [] }
+    let atServer = try stateAtServer(of: record, table)?.fields
+    return keys.filter { key in
+      key.key.columns.contains { $0.to != table.entity.key && atServer?[$0.to] != record.state.fields[$0.to] }
+    }
+  }
+
+  private func dependentsOfServer(
+    on record: StoredRecord, _ dependencies: [Dependency]
+  ) throws -> [DependentOfServer] {
     var found: [DependentOfServer] = []
-    for dependency in catalog.entities.dependencies(on: entity) {
+    for dependency in dependencies {
       // A device-only column references nothing at the server.
       guard let children = catalog.tables[dependency.child.type],
         dependency.columns.allSatisfy({ children.places[$0] != nil })
