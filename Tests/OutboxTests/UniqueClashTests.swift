@@ -23,7 +23,8 @@ import VaultStore
             lastSyncedAt TEXT, syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
             isDirty INTEGER NOT NULL DEFAULT 1, isDeleted INTEGER NOT NULL DEFAULT 0, UNIQUE (place, shelf)
           ) STRICT;
-          INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES ('Thing', 'OfflineThing', 'things');
+          INSERT INTO SyncedEntity (entityType, tableName, schemaName, conflictPolicy)
+            VALUES ('Thing', 'OfflineThing', 'things', 'manual');
           """)
     ])
 
@@ -120,5 +121,42 @@ import VaultStore
       #expect(try rows() == expected, "seed \(seed)")
       #expect(try database.read { try $0.fetch("SELECT reason FROM SyncInbox", as: String.self) } == [], "seed \(seed)")
     }
+  }
+
+  // Found by the simulation, seed 1012: the user could only keep the deletion, which the server refused each time.
+  @Test(
+    "The server's side of a conflict exchanges UNIQUE values with records whose versions wait", arguments: [2, 3],
+    ["DELETE FROM OfflineThing", "UPDATE OfflineThing SET code = 'mine'"])
+  func exchangeWithWaitingVersions(records: Int, edit: String) throws {
+    try sync { transaction, counts in
+      try transaction.changes.apply((1...records).map { Self.thing($0, 1, $0) }, counts: &counts)
+    }
+    try database.write { try $0.execute(SQL(raw: "\(edit) WHERE uuid = 'thing-1'")) }
+    let versions = (1...records).map { Self.thing($0, 2, $0 % records + 1) }
+    try sync { transaction, counts in
+      for operation in try transaction.nextBatch(limit: 1).operations {
+        let kind = operation.kind == .delete ? ConflictKind.deletedLocally : .concurrentEdit
+        var pushed = PushCounts()
+        try transaction.acknowledge(
+          .conflict(kind, fields: kind == .concurrentEdit ? ["code"] : [], record: versions[0], other: nil),
+          of: operation, jitter: 0, counts: &pushed)
+      }
+      try transaction.changes.apply(versions, counts: &counts)
+      try transaction.changes.endPull(counts: &counts)
+    }
+    let conflict = try #require(
+      try database.read { try $0.fetchOne("SELECT conflictId FROM OfflineConflictResolution", as: String.self) })
+    try sync { transaction, _ in
+      try transaction.resolver.resolve(conflict, ConflictDecision(side: .remote, user: "ada"))
+    }
+    try sync { try $0.changes.endPull(counts: &$1) }
+    #expect(
+      try rows()
+        == (1...records).map { "thing-\($0) 2 c\($0 % records + 1)\($0 % records + 1)p\($0 % records + 1)" })
+    let left = try database.read { db in
+      try db.fetch(
+        "SELECT entityUuid FROM SyncInbox UNION ALL SELECT entityUuid FROM OfflineSyncQueue", as: String.self)
+    }
+    #expect(left == [])
   }
 }

@@ -52,6 +52,10 @@ import VaultStore
             label TEXT UNIQUE, site TEXT, number INTEGER,
             FOREIGN KEY (site, number) REFERENCES OfflineUnit (site, number) ON DELETE CASCADE
             """, priority: 0)
+          + table(
+            "Seal",
+            "site TEXT, number INTEGER, FOREIGN KEY (site, number) REFERENCES OfflineUnit (site, number) ON UPDATE CASCADE"
+          )
           + table("Part", "unitCode TEXT REFERENCES OfflineUnit (code) ON UPDATE CASCADE", priority: 0)
           + table("Cover", "unitCode TEXT REFERENCES OfflineUnit (code) ON UPDATE SET NULL")
           + table("Crate", "label TEXT UNIQUE, lidId INTEGER REFERENCES OfflineLid (id)")
@@ -317,14 +321,15 @@ import VaultStore
   }
 
   /// Lets the server refuse the first operations, because the unit `theirs` has their values.
+  /// - Parameter record: the version of the refused record at the server.
   /// - Returns: the id of the conflict.
-  func conflictWithTheirs(limit: Int = 5) throws -> String {
+  func conflictWithTheirs(limit: Int = 5, record: RemoteRecord? = nil) throws -> String {
     try sync { transaction in
       var counts = PushCounts()
       for operation in try transaction.nextBatch(limit: limit).operations {
         try transaction.acknowledge(
           .conflict(
-            .notUnique, fields: ["site", "number"], record: nil,
+            .notUnique, fields: ["site", "number"], record: record,
             other: RecordReference(entityType: "Unit", entityUuid: "theirs")), of: operation, jitter: 0, counts: &counts
         )
       }

@@ -183,6 +183,56 @@ extension RemoteChanges {
   }
 }
 
+/// Changes of a record that take UNIQUE values from records whose newer versions need values of this record.
+extension RemoteChanges {
+  /// Performs a change of a record. If another record has one of the new values, and its version in the inbox waits for a
+  /// value that the change gives up, directly or through others, these versions are stored with the change.
+  func exchangingValues(of record: StoredRecord, _ table: RecordTable, _ change: () throws -> Void) throws {
+    do {
+      try undoable(isPart: true, change)
+    } catch let error as SQLError where error.code == .constraint {
+      guard case .unique = error.constraint else { throw error }
+      let set = try versionsBehind(record, table)
+      if set.isEmpty { throw error }
+      do {
+        try undoable(isPart: true) { try exchange(set, table, change) }
+      } catch is UnresolvedClash {
+        throw error
+      }
+    }
+  }
+
+  private func exchange(_ set: [RemoteRecord], _ table: RecordTable, _ change: () throws -> Void) throws {
+    inbox.isStoringSet = true
+    defer { inbox.isStoringSet = false }
+    try connection.deferringForeignKeys {
+      for remote in set { try clear(remote, table) }
+      try change()
+      var counts = ApplyCounts()
+      for remote in parentsFirst(set) { try applyNow(remote, counts: &counts) }
+    }
+  }
+
+  /// Returns the newer versions of records without local changes that wait for UNIQUE values of a record, or for those of
+  /// such another record.
+  private func versionsBehind(_ record: StoredRecord, _ table: RecordTable) throws -> [RemoteRecord] {
+    let refused = try refusedVersions(of: table)
+    var set: [RemoteRecord] = []
+    var seen: Set<String> = [record.uuid]
+    var open = [record.uuid]
+    while let holder = open.popLast() {
+      for (remote, holders) in refused where holders.contains(holder) && seen.insert(remote.entityUuid).inserted {
+        guard let waiting = try table.find(remote.entityUuid, in: connection), !waiting.isDirty,
+          waiting.state.syncVersion < remote.state.syncVersion
+        else { continue }
+        set.append(remote)
+        open.append(remote.entityUuid)
+      }
+    }
+    return set
+  }
+}
+
 /// Rows of deleted records that other rows reference by UNIQUE values of several columns.
 ///
 /// Such a reference is to whichever record has the values. If the server has them in another record, that record gets
@@ -212,38 +262,58 @@ extension RemoteChanges {
     return true
   }
 
-  /// Removes a record that the server refused, and gives its row to the record that has its UNIQUE values at the server.
-  /// - Returns: `false` if the inbox has no such version, or if the row has to stay.
-  /// - Throws: ``VaultError`` with `refused` if records of the server reference the values and the other record has not
-  ///   arrived. The decision would delete these records as well.
-  func giveRow(of record: StoredRecord, in conflict: OpenConflict, _ table: RecordTable) throws -> Bool {
-    let entity = table.entity
-    let json = try connection.fetchOne(
+  /// Whether records may reference records of an entity by other values than the local id and the UUID.
+  private func isReferencedByValues(_ entity: Entity) -> Bool {
+    catalog.entities.dependencies(on: entity).contains { dependency in
+      dependency.key.columns.contains { ![entity.key, "uuid"].contains($0.to) }
+    }
+  }
+
+  /// Returns the versions of the inbox that have UNIQUE values of a record.
+  func versionsClaimingValues(of record: StoredRecord, _ table: RecordTable) throws -> [RemoteRecord] {
+    try refusedVersions(of: table).filter { $0.holders.contains(record.uuid) }.map(\.remote)
+  }
+
+  /// Returns the versions of the inbox that rules of a table refuse, with the records that have their UNIQUE values here.
+  private func refusedVersions(of table: RecordTable) throws -> [(remote: RemoteRecord, holders: [String])] {
+    let versions = try connection.fetch(
       """
-      SELECT record FROM SyncInbox WHERE entityType = \(entity.type) AND reason = 'refused' AND entityUuid = (
-        SELECT otherUuid FROM OfflineConflictResolution WHERE conflictId = \(conflict.id))
+      SELECT record FROM SyncInbox WHERE entityType = \(table.entity.type) AND reason = 'refused' ORDER BY rowid
+      LIMIT \(Self.largestClash)
       """, as: String.self)
-    guard record.state.syncVersion == 0 else { return false }
-    guard let json else {
-      try refuseWithDependentsOfServer(record, table)
-      return false
+    return try versions.map { try RemoteRecord(json: Array($0.utf8)) }.filter { !$0.state.isDeleted }.map { remote in
+      let holders = try table.holders(of: remote.state.fields, besides: remote.entityUuid, in: connection)
+      return (remote, holders.map(\.uuid))
     }
-    let remote = try RemoteRecord(json: Array(json.utf8))
-    do {
-      try undoable {
-        try outbox.removeUnfinished(entity.type, record.key)
-        try connection.execute(
-          """
-          UPDATE \(identifier: entity.table.name) SET isDeleted = 1, isDirty = 0
-          WHERE \(identifier: entity.key) = \(record.key)
-          """)
-        guard try reuseRow(of: record.uuid, for: remote, table) else { throw UnresolvedClash() }
-        var counts = ApplyCounts()
-        try applyNow(remote, counts: &counts)
+  }
+
+  /// Removes a record that the server never had, and gives its row to the record that has its UNIQUE values at the server.
+  /// - Returns: `false` if the inbox has no such version, or if the row has to stay.
+  /// - Throws: ``VaultError`` with `refused` if records of the server reference the values, and the row cannot go to the
+  ///   other record. These records would be deleted as well.
+  func giveRow(of record: StoredRecord, _ table: RecordTable) throws -> Bool {
+    let entity = table.entity
+    guard record.state.syncVersion == 0, isReferencedByValues(entity) else { return false }
+    let versions = try versionsClaimingValues(of: record, table)
+    for remote in versions {
+      do {
+        try undoable {
+          try outbox.removeUnfinished(entity.type, record.key)
+          try connection.execute(
+            """
+            UPDATE \(identifier: entity.table.name) SET isDeleted = 1, isDirty = 0
+            WHERE \(identifier: entity.key) = \(record.key)
+            """)
+          guard try reuseRow(of: record.uuid, for: remote, table) else { throw UnresolvedClash() }
+          var counts = ApplyCounts()
+          try applyNow(remote, counts: &counts)
+        }
+        return true
+      } catch is UnresolvedClash {
+        continue
       }
-    } catch is UnresolvedClash {
-      return false
     }
-    return true
+    try refuseWithDependentsOfServer(record, table, hasArrived: !versions.isEmpty)
+    return false
   }
 }

@@ -229,6 +229,18 @@ package struct MissingParents {
     return missing
   }
 
+  /// Returns the records of an entity that only the inbox has, ordered by UUID.
+  /// - Parameter uuid: the UUID after which to start.
+  package func recordsOfInbox(_ type: String, after uuid: String, limit: Int) throws -> [String] {
+    guard let table = catalog.tables[type]?.entity.table.name else { return [] }
+    return try connection.fetch(
+      """
+      SELECT entityUuid FROM SyncInbox WHERE entityType = \(type) AND entityUuid > \(uuid)
+        AND NOT EXISTS (SELECT 1 FROM \(identifier: table) AS record WHERE record.uuid = entityUuid)
+      ORDER BY entityUuid LIMIT \(limit)
+      """, as: String.self)
+  }
+
   /// Returns the records that versions in the inbox wait for, ordered by UUID. Each is looked up once, however many
   /// versions wait for it.
   /// - Parameter uuid: the UUID after which to start.
@@ -247,15 +259,6 @@ package struct MissingParents {
       parents += references.filter { $0.uuid == next }.map { ($0.type, next) }
     }
     return parents
-  }
-
-  /// Returns the records of an entity that have a version in the inbox and no row.
-  package func withoutRow(of entity: Entity) throws -> [String] {
-    try connection.fetch(
-      """
-      SELECT entityUuid FROM SyncInbox WHERE entityType = \(entity.type)
-        AND NOT EXISTS (SELECT 1 FROM \(identifier: entity.table.name) WHERE uuid = entityUuid)
-      """, as: String.self)
   }
 }
 

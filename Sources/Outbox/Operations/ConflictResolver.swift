@@ -45,14 +45,16 @@ package struct ConflictResolver: SyncComponent {
         name: unsendable.field)
     }
     try explainingConstraints(of: table) {
-      switch conflict.kind {
-      case .concurrentEdit, .deletedRemotely, .deletedLocally:
-        if let remote = conflict.remote, try !isAboutParents(conflict, record, table) {
-          try resolve(conflict, remote, record, table, decision)
-        } else {
-          try resolveOrphan(conflict, record, table, decision)
+      try changes.returningValues(of: record, table) {
+        switch conflict.kind {
+        case .concurrentEdit, .deletedRemotely, .deletedLocally:
+          if let remote = conflict.remote, try !isAboutParents(conflict, record, table) {
+            try resolve(conflict, remote, record, table, decision)
+          } else {
+            try resolveOrphan(conflict, record, table, decision)
+          }
+        case .notUnique, .parentMissing: try resolveOrphan(conflict, record, table, decision)
         }
-      case .notUnique, .parentMissing: try resolveOrphan(conflict, record, table, decision)
       }
     }
     try close(decision, record, table)
@@ -211,7 +213,6 @@ package struct ConflictResolver: SyncComponent {
     }
     if decision.side == .remote {
       if let remote = conflict.remote { return try adopt(record, on: remote, remote: remote, table) }
-      if conflict.kind == .notUnique, try sync.changes.giveRow(of: record, in: conflict, table) { return }
       try sync.discardRecord(record, table)
       return
     }

@@ -49,7 +49,11 @@ extension SyncTransaction {
     try conflicts.close(of: record, table, resolution: "remote_wins", by: nil, note: "discarded with its operation")
     // The base of a record in conflict is older than the server's version.
     if let remote = conflict?.remote {
-      try resolver.explainingConstraints(of: table) { try resolver.adopt(record, on: remote, remote: remote, table) }
+      try resolver.explainingConstraints(of: table) {
+        try changes.returningValues(of: record, table) {
+          try resolver.adopt(record, on: remote, remote: remote, table)
+        }
+      }
       return 0
     }
     guard var base = try BaseTable.find(type, record.key, in: connection), !base.isOfTombstone else {
@@ -66,8 +70,10 @@ extension SyncTransaction {
       }
       if !record.state.isDeleted, base.isDeleted { try changes.deleteFollowersAgain(of: record.key, table) }
       try outbox.removeUnfinished(type, record.key)
-      try table.update(
-        record.key, from: record.state, to: base, .init(serverId: record.serverId), in: connection)
+      try changes.returningValues(of: record, table) {
+        try table.update(
+          record.key, from: record.state, to: base, .init(serverId: record.serverId), in: connection)
+      }
       try BaseTable.forget(type, record.key, in: connection)
       if let root { try changes.noteFollower(record.key, type, of: root.key, root.type) }
     }
@@ -75,11 +81,13 @@ extension SyncTransaction {
   }
 
   /// Removes a record that the server never had, with its dependents. Records of the server that are dependents only by an
-  /// unsent edit stay.
+  /// unsent edit, or by UNIQUE values that another record has at the server, stay.
   /// - Returns: the number of removed records.
+  /// - Throws: ``VaultError`` with `refused` if such a dependent would lose the record with its values.
   @discardableResult
   func discardRecord(_ record: StoredRecord, _ table: RecordTable) throws -> Int {
     let type = table.entity.type
+    if try changes.giveRow(of: record, table) { return record.state.isDeleted ? 0 : 1 }
     try outbox.removeUnfinished(type, record.key)
     try changes.undoUnsentReferences(to: record, table.entity)
     let gone =

@@ -9,7 +9,8 @@ extension Round {
   private static let removedAtOnce = 2_000
 
   /// The tasks that compare all entities. Without the cursor, the inbox may hold versions of records whose deletion this
-  /// device has missed, and all other versions of the inbox are fetched again because they differ.
+  /// device has missed, and all other versions of the inbox are fetched again because they differ. With the cursor, only
+  /// those are looked up that the digests of the server lack: the data of the account may have been others for a while.
   var comparisonTasks: [RoundTask] {
     let isNewEpoch = comparing?.oldEpoch != nil
     let keepsCursor = comparing?.keepsCursor ?? true
@@ -34,6 +35,9 @@ extension Round {
     case .findOldEpoch(let type, _): return .run(.recordsOfOldEpoch(type))
     case .fetch(let type, let uuids):
       return .ask(.records(entityType: type, uuids: uuids, epoch: comparing.oldEpoch))
+    case .inbox(let type, let last):
+      return .run(.read(.recordsOfInbox(type, after: last, limit: RecordsRequest.greatestCount)))
+    case .lookUp(let type, let uuids): return .ask(.records(entityType: type, uuids: uuids, epoch: nil))
     case .repair(let type, let response, _):
       return .run(.repair(type, response, isNewEpoch: comparing.oldEpoch != nil))
     case .reopenSealed: return .run(.reopenSealed(limit: Self.reopenedAtOnce))
@@ -48,13 +52,12 @@ extension Round {
     switch (task, result) {
     case (.emptyInbox, .stored(.more(let hasMore))): if hasMore { then([.comparing(.emptyInbox)]) }
     case (.forgetExtraFields, .stored(.done)), (.align, .stored(.done)): break
-    case (.entity(let type), .stored(.digests(let whole, let buckets, let waiting))):
+    case (.entity(let type), .stored(.digests(let whole, let buckets))):
       // Equal records may have other versions.
       if comparison.summary(type) == whole, comparison.keepsCursor {
-        // The server has none of the records that only the inbox has.
-        return then(Comparing.fetches(type, waiting))
+        comparing?.beginEntity([], [])
+        return then([.comparing(.inbox(type, after: ""))])
       }
-      comparing?.waiting = Set(waiting)
       let isKnown = comparison.theirs.entities[type] != nil
       then([.comparing(isKnown ? .buckets(type, ours: buckets) : .records(type, ours: buckets, theirs: nil))])
     case (.buckets(let type, let ours), .responded(.bucketDigests(let theirs), _)):
@@ -70,7 +73,19 @@ extension Round {
     case (.bucketRecords, .responded(.recordDigests(let theirs), _)):
       guard isSameEpoch(theirs.epoch) else { return fail(.newEpoch) }
       comparing?.compare(theirs.records)
-    case (.differences(let type), .decided): then(comparison.repairs(of: type))
+    case (.differences(let type), .decided):
+      then(comparison.repairs(of: type) + (comparison.keepsCursor ? [.comparing(.inbox(type, after: ""))] : []))
+    case (.inbox(let type, _), .stored(.uuids(let uuids))):
+      guard let last = uuids.last else { return }
+      let listed = Set(comparison.wanted)
+      let unlisted = uuids.filter { !listed.contains($0) }
+      then((unlisted.isEmpty ? [] : [.comparing(.lookUp(type, unlisted))]) + [.comparing(.inbox(type, after: last))])
+    case (.lookUp(let type, _), .responded(.records(let response), _)):
+      guard isSameEpoch(response.epoch) else { return fail(.newEpoch) }
+      // The server has the other records. They belong to projects that the digests leave out.
+      var missing = response
+      missing.changes = []
+      if !missing.missing.isEmpty { then([.comparing(.repair(type, missing, count: 0))]) }
     case (.findOldEpoch(let type, let uuids), .stored(.uuids(let old))):
       let known = Set(uuids)
       then(Comparing.fetches(type, uuids + old.filter { !known.contains($0) }))
@@ -83,7 +98,7 @@ extension Round {
       comparing?.repaired.fetched += repairs.fetched
       comparing?.repaired.removed += repairs.removed
       comparing?.repaired.conflicts += repairs.conflicts
-      tell(.pulled(count: count, remaining: nil))
+      if count > 0 { tell(.pulled(count: count, remaining: nil)) }
       then(admitting(arrived))
     case (.reopenSealed, .stored(.more(let hasMore))): if hasMore { then([.comparing(.reopenSealed)]) }
     case (.end, .stored(.done)):
@@ -115,7 +130,6 @@ extension Comparing {
   fileprivate mutating func compare(_ theirs: [RecordDigest]) {
     for record in theirs {
       let own = here.removeValue(forKey: record.entityUuid)
-      waiting.remove(record.entityUuid)
       if own?.digest == record.digest {
         if own?.version != record.version, !keepsCursor { renumbered.append(record) }
       } else if own != nil, plain[record.entityUuid] == record.digest {
@@ -133,8 +147,8 @@ extension Comparing {
     let alignments: [RoundTask] = renumbered.chunks(of: RecordsRequest.greatestCount).map {
       .comparing(.align(type, Array($0)))
     }
-    // A record that is only here, or in the inbox, may be deleted there, or never have existed there.
-    let uuids = wanted + here.keys.sorted() + waiting.sorted()
+    // A record that is only here may be deleted there, or never have existed there.
+    let uuids = wanted + here.keys.sorted()
     let fetches = oldEpoch == nil ? Self.fetches(type, uuids) : [.comparing(.findOldEpoch(type, uuids))]
     return forgets + alignments + fetches
   }

@@ -27,8 +27,6 @@ struct Comparing: Sendable {
   var plain: [String: String] = [:]
   var ignored: [String] = []
   var wanted: [String] = []
-  /// The records of the entity that only the inbox has and that no bucket of the server has named.
-  var waiting: Set<String> = []
   var renumbered: [RecordDigest] = []
   var repaired = RepairCounts()
 
@@ -76,7 +74,7 @@ extension Round {
       let keepsCursor = old == nil && cursor != nil && !pulling.hasLostCursor
       comparing = Comparing(scopes: scopes, theirs: theirs, oldEpoch: old, keepsCursor: keepsCursor)
       then(entities.map { .holding(.entity($0)) } + [.holding(.decide)])
-    case (.entity(let type), .stored(.digests(let whole, let buckets, _))):
+    case (.entity(let type), .stored(.digests(let whole, let buckets))):
       comparing?.records += Int(whole.count)
       if comparing?.summary(type) == whole { return }
       let isKnown = comparing?.theirs.entities[type] != nil

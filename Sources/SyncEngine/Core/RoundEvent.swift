@@ -178,6 +178,8 @@ package enum StoreQuery: Equatable, Sendable {
   case missingParents([RemoteRecord], withDeleted: Bool)
   /// The records that versions of the inbox wait for.
   case parentsOfInbox(after: String, limit: Int)
+  /// The records of an entity that only the inbox has.
+  case recordsOfInbox(String, after: String, limit: Int)
   /// The digests of an entity.
   case digests(DigestQuery)
   /// The digests of the records in some buckets; also without fields that have no column.
@@ -205,8 +207,7 @@ package enum StoreResult: Sendable {
   case otherEpoch
   case rejected(PushCounts)
   case comparison(scopes: [String], epoch: String?, cursor: String?)
-  /// `waiting` are the records of the inbox that have no row.
-  case digests(whole: DigestSummary, buckets: [String: DigestSummary], waiting: [String] = [])
+  case digests(whole: DigestSummary, buckets: [String: DigestSummary])
   /// `plain` leaves out fields without a column.
   case recordDigests([RecordDigest], plain: [RecordDigest])
   case count(Int)

@@ -112,6 +112,9 @@ enum CompareTask: Equatable, Sendable {
   case align(String, [RecordDigest])
   case findOldEpoch(String, [String])
   case fetch(String, [String])
+  /// Reads the versions of the inbox that the digests of the server may lack.
+  case inbox(String, after: String)
+  case lookUp(String, [String])
   case repair(String, RecordsResponse, count: Int)
   case reopenSealed
   case end

@@ -46,11 +46,12 @@ struct StoreReader {
       return .parents(identities(try missingParents.of(records, withDeleted: withDeleted)))
     case .parentsOfInbox(let last, let limit):
       return .parents(identities(try missingParents.ofInbox(after: last, limit: limit)))
+    case .recordsOfInbox(let type, let last, let limit):
+      return .uuids(try missingParents.recordsOfInbox(type, after: last, limit: limit))
     case .digests(let query):
       guard let table = catalog.tables[query.entityType] else { return .digests(whole: .none, buckets: [:]) }
       let found = try digests(query).digests(of: table)
-      return .digests(
-        whole: found.whole, buckets: found.buckets, waiting: try missingParents.withoutRow(of: table.entity))
+      return .digests(whole: found.whole, buckets: found.buckets)
     case .recordDigests(let query, let buckets, let withPlain):
       guard let table = catalog.tables[query.entityType] else { return .recordDigests([], plain: []) }
       let digests = try digests(query)

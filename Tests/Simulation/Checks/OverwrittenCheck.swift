@@ -16,6 +16,9 @@ struct OverwrittenCheck {
     let uuid: String
     let number: Int
     let seen: String?
+    /// Whether the user has discarded an operation of the record later. If the server had stored it and the response was lost,
+    /// the device cannot know what it replaced.
+    var isDiscarded = false
   }
 
   /// - Throws: ``Violation``
@@ -26,7 +29,8 @@ struct OverwrittenCheck {
       let before = current.updateValue(version.marker ?? "", forKey: version.uuid)
       // DroppedEditCheck looks at edits that meet a deletion. After a loss of the server, the deletion has its own values.
       guard !version.isDeleted, let before, let marker = version.marker, before != marker, let write = writes[marker],
-        write.seen != nil, writes[before] != nil, !restored.contains(write.device), !knows(write, before, writes)
+        write.seen != nil, writes[before] != nil, !restored.contains(write.device), !write.isDiscarded,
+        !knows(write, before, writes)
       else { continue }
       if unanswered.contains(version.uuid), !accepted.contains("\(version.uuid) \(version.version)") { continue }
       // A user who saw in a conflict what was written over the value knows the value.
@@ -45,8 +49,13 @@ struct OverwrittenCheck {
   private func writes() throws -> [String: Write] {
     var writes: [String: Write] = [:]
     for device in devices {
-      for (number, entry) in try device.entries().entries.enumerated() where entry.kind == .mark {
-        writes[entry.marker] = Write(device: device.name, uuid: entry.uuid, number: number, seen: entry.seen)
+      var discarded: Set<String> = []
+      for (number, entry) in try device.entries().entries.enumerated().reversed() {
+        if entry.kind == .decide, entry.marker == Journal.discarded { discarded.insert(entry.uuid) }
+        guard entry.kind == .mark else { continue }
+        writes[entry.marker] = Write(
+          device: device.name, uuid: entry.uuid, number: number, seen: entry.seen,
+          isDiscarded: discarded.contains(entry.uuid))
       }
     }
     return writes

@@ -180,7 +180,8 @@ struct Decisions {
       transaction,
       [
         Journal.Entry(
-          transaction: transaction, kind: .decide, entity: operation.entityType, uuid: operation.entityUuid, marker: "")
+          transaction: transaction, kind: .decide, entity: operation.entityType, uuid: operation.entityUuid,
+          marker: Journal.discarded)
       ])
     do {
       _ = try vault.discard([operation.operationId])

@@ -23,7 +23,7 @@ struct Journal: Recorder {
     case revive
     /// A photo was taken; the marker says which.
     case photo
-    /// A person gave up operations, or decided about a conflict.
+    /// A person gave up operations, or decided about a conflict. The marker of the first is ``Journal/discarded``.
     case decide
   }
 
@@ -36,6 +36,9 @@ struct Journal: Recorder {
     /// The value that the record had before, as the user saw it; `nil` for a new record, or if nobody looked.
     var seen: String?
   }
+
+  /// The marker of a decision that discards an operation.
+  static let discarded = "discarded"
 
   let path: String
   private let descriptor: Int32

@@ -30,7 +30,8 @@ struct BadRequests {
     case .entityType: members["entityType"] = random.pick([.null, .text("Nothing of this kind"), .bool(true)])
     case .entityUuid:
       members["entityUuid"] = random.pick([.null, .text("x"), .text(Person.uuid(&random).uppercased())])
-    case .fields: members["fields"] = random.pick([.array([]), .text("{}"), .integer(0)])
+    // Null leaves out a member that is optional, and a record may have no field that is required.
+    case .fields: members["fields"] = random.pick([.bool(true), .array([]), .text("{}"), .integer(0)])
     case .baseVersion: members["baseVersion"] = random.pick([.integer(-1), .integer(.max), .text("1"), .bool(false)])
     case .updatedAt:
       members["updatedAt"] = random.pick([.null, .text("yesterday"), .integer(0), .text("2026-13-01T00:00:00Z")])

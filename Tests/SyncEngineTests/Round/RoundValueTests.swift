@@ -331,6 +331,27 @@ import Testing
     }
   }
 
+  @Test("A comparison looks up inbox versions that the server does not list, and drops those that it lacks")
+  func unlistedInbox() {
+    let round = driven { script in
+      lostRecords(&script, deletable: 3)
+      let others = script.store
+      script.store = { command in
+        guard case .read(.recordsOfInbox("Room", let last, _)) = command else { return others(command) }
+        return .stored(.uuids(last.isEmpty ? ["kept", "lost"] : []))
+      }
+      script.respond = { request in
+        guard case .records("Room", ["kept", "lost"], _) = request else { return nil }
+        let response = RecordsResponse(
+          serverTime: 0, epoch: "one", changes: [ScriptedRound.record("kept")], missing: ["lost"])
+        return .responded(.records(response), ScriptedRound.facts)
+      }
+    }
+    let lost = RecordsResponse(serverTime: 0, epoch: "one", changes: [], missing: ["lost"])
+    #expect(round.commands.contains(.repair("Room", lost, isNewEpoch: false)))
+    #expect(round.round.report.hasCompared)
+  }
+
   @Test("In a new epoch, records that the server lacks are sent again, and the cursor is the server's")
   func newEpoch() {
     let round = driven { lostRecords(&$0, deletable: 100, isNewEpoch: true) }

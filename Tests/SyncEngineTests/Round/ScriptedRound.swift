@@ -228,6 +228,7 @@ struct ScriptedRound {
     case .pullPosition: .position(cursor: "here", scopes: [])
     case .isCurrent(let epoch): .epoch(isCurrent: epoch == "one")
     case .missingParents, .parentsOfInbox: .parents([])
+    case .recordsOfInbox: .uuids([])
     case .digests: .digests(whole: .none, buckets: [:])
     case .recordDigests: .recordDigests([], plain: [])
     }

@@ -42,28 +42,6 @@ import Testing
     }
   }
 
-  // Found by the simulation, seed 197: the account was empty for a while.
-  @Test("A comparison forgets a version of the inbox whose record the server does not have", arguments: [true, false])
-  func inboxOfUnknownRecord(isDifferent: Bool) async throws {
-    let unknown = RemoteRecord(
-      entityType: "Room", entityUuid: UUID().sqlText, serverId: nil, createdAt: 0,
-      state: RecordState(
-        fields: ["title": "hall", "projectId": .text(UUID().sqlText)], syncVersion: 1, updatedAt: 0))
-    try await one.vault.sync { transaction in
-      var counts = ApplyCounts()
-      try transaction.changes.apply([unknown], counts: &counts)
-    }
-    if isDifferent {
-      try await rename(two, 1, "kitchen 1")
-      try await two.sync()
-    }
-    let waiting: SQL = "SELECT count(*) FROM SyncInbox"
-    #expect(try await one.value(waiting, as: Int.self) == 1)
-    let report = try await one.sync(RoundRequest(isFull: true))
-    #expect(report.hasCompared && report.repaired == (isDifferent ? 1 : 0))
-    #expect(try await one.value(waiting, as: Int.self) == 0)
-  }
-
   @Test("Acknowledged changes that a restored server lost are sent again")
   func lostChanges() async throws {
     let backup = try await server.backUp()

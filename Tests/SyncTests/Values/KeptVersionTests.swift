@@ -195,4 +195,28 @@ import Testing
       "SELECT operationId FROM OfflineSyncQueue WHERE status = 'conflict' AND idempotencyKey IS NULL")
     #expect(conflicted == [batch[0].operationId] && batch[0].idempotencyKey != nil)
   }
+
+  // Found by the simulation, seed 41044 with an emptied account: the version stayed in the inbox for ever.
+  @Test("A comparison drops versions from the inbox whose records the server does not have", arguments: [false, true])
+  func versionOfOtherData(isDifferent: Bool) async throws {
+    let version = RemoteRecord(
+      entityType: "Location", entityUuid: "01a1fe90-5031-7000-b74e-e5227951f855", serverId: .integer(9), createdAt: 0,
+      state: RecordState(
+        fields: ["projectId": "01a1fe90-5031-7000-b74e-000000000000", "title": "attic"], syncVersion: 1, updatedAt: 0))
+    try await two.write { db in
+      try db.execute(
+        """
+        INSERT INTO SyncInbox (entityType, entityUuid, record, reason, waitsFor)
+        VALUES ('Location', \(version.entityUuid), \(version.wire.json), 'parent_missing', '01a1fe90-5031-7000-b74e-000000000000')
+        """)
+      if isDifferent {
+        try WriteMode.sync(on: db) { _ = try db.execute("UPDATE OfflineLocation SET title = 'damaged'") }
+      }
+    }
+    try await two.sync()
+    #expect(try await two.values("SELECT reason FROM SyncInbox") == ["parent_missing"])
+    #expect(try await two.sync(RoundRequest(isFull: true)).repaired == (isDifferent ? 1 : 0))
+    #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
+    #expect(try await one.digests() == two.digests())
+  }
 }
