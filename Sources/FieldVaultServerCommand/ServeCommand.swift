@@ -51,6 +51,7 @@ enum ServeCommand {
     limits.waiters = try arguments.integer("max-waiting", in: most) ?? min(limits.waiters, limits.http.connections)
     limits.waitersPerUser =
       try arguments.integer("max-waiting-per-user", in: most) ?? min(limits.waitersPerUser, limits.waiters)
+    limits.openAccounts = try arguments.integer("open-accounts", in: most) ?? limits.openAccounts
     limits.requestsPerSecond = try arguments.integer("rate", in: 1...1_000_000) ?? limits.requestsPerSecond
     limits.requestBurst = limits.requestsPerSecond * 5
     limits.files.requestsPerSecond = limits.requestsPerSecond * 5

@@ -35,7 +35,7 @@ public final class FieldVaultServer: Sendable {
     /// The object store to which devices upload files; `nil` to store files on the server's disk.
     public var objectStore: ObjectStore?
     /// Creates the storage of files; tests inject their own.
-    var fileStorage: @Sendable (ServerFolder) -> DiskFileStorage = { DiskFileStorage(in: $0) }
+    var fileStorage: @Sendable (ServerFolder, Int) -> DiskFileStorage = { DiskFileStorage(in: $0, openAccounts: $1) }
 
     /// Creates settings with the default limits and a silent log.
     public init(

@@ -30,10 +30,11 @@ package final class ServedData: Sendable {
     let directory = try ServerDirectory(in: settings.folder)
     let storage = try EmbeddedStorage(
       in: settings.folder, schemas: settings.schemas, accounts: try directory.accounts(),
+      openAccounts: settings.limits.openAccounts,
       log: { log.failure($0) })
     self.directory = directory
     self.storage = storage
-    let files = settings.fileStorage(settings.folder)
+    let files = settings.fileStorage(settings.folder, settings.limits.openAccounts)
     self.files = files
     let limits = settings.limits
     sessions = UploadSessions(limit: limits.files.uploadsAtOnce, clock: environment.clock)

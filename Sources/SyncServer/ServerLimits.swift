@@ -1,5 +1,6 @@
 import FileServer
 import HTTPServer
+import SQLCipherStorage
 
 /// The limits of a client.
 public struct ServerLimits: Sendable {
@@ -25,6 +26,9 @@ public struct ServerLimits: Sendable {
   public var waiters = 1_000
   /// The greatest number of one user.
   public var waitersPerUser = 100
+
+  /// The number of accounts whose databases stay open without a request.
+  public var openAccounts = EmbeddedStorage.usualOpenAccounts
 
   /// The limits that `WireFormat.md` and `FileEndpoints.md` state.
   public init() {}

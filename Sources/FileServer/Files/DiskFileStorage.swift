@@ -19,14 +19,18 @@ public final class DiskFileStorage: FileStorage {
   private let accounts: AccountCache<AccountFiles>
 
   /// Creates the storage of files in a server's folder.
-  public convenience init(in folder: ServerFolder) {
-    self.init(in: folder) { Int64(try Files.freeBytes(at: $0)) }
+  /// - Parameter openAccounts: the number of accounts whose databases stay open without a request.
+  public convenience init(in folder: ServerFolder, openAccounts: Int = EmbeddedStorage.usualOpenAccounts) {
+    self.init(in: folder, openAccounts: openAccounts) { Int64(try Files.freeBytes(at: $0)) }
   }
 
   /// - Parameter freeBytes: returns the free space of the disk; tests inject their own function.
-  init(in folder: ServerFolder, freeBytes: @escaping AccountFiles.FreeBytes) {
+  init(
+    in folder: ServerFolder, openAccounts: Int = EmbeddedStorage.usualOpenAccounts,
+    freeBytes: @escaping AccountFiles.FreeBytes
+  ) {
     self.folder = folder
-    accounts = AccountCache(limit: EmbeddedStorage.usualOpenAccounts) { account in
+    accounts = AccountCache(limit: openAccounts) { account in
       let path = "\(folder.path)/\(AccountDatabase.files.path(account.folder))"
       let database = try AccountDatabase.files.open(account.folder, in: folder)
       do {

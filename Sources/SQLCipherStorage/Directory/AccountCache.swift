@@ -53,7 +53,7 @@ package final class AccountCache<Store: AnyObject & Sendable>: Sendable {
   }
 
   /// Returns the store of an account, which stays open as long as the caller refers to it.
-  /// - Throws: the error of opening it; ``ServerError`` with `busy` after ``stopOpening()``.
+  /// - Throws: the error of opening it; ``ServerError`` with `busy` after ``removeAll()``.
   package func store(of account: AccountName) async throws -> Store {
     let folder = account.folder
     if let store = state.withLock({ $0.find(folder, limit: limit) }) { return store }
@@ -100,10 +100,8 @@ package final class AccountCache<Store: AnyObject & Sendable>: Sendable {
 
   private static var isStopping: ServerError { ServerError(.busy, "the server is stopping") }
 
-  /// Opens no further account from now on.
-  package func stopOpening() { state.withLock { $0.isClosed = true } }
-
-  /// Forgets all stores. The caller closes them.
+  /// Forgets all stores, which the caller closes, and opens no further account. Until then, uploads that a stopping server
+  /// ends may need an account.
   package func removeAll() -> [Store] {
     state.withLock { state in
       state.isClosed = true

@@ -32,7 +32,7 @@ final class TestServer: Sendable {
       log: log)
     settings.objectStore = objectStore
     if let freeBytes {
-      settings.fileStorage = { DiskFileStorage(in: $0) { _ in freeBytes.withLock { $0 } } }
+      settings.fileStorage = { folder, _ in DiskFileStorage(in: folder) { _ in freeBytes.withLock { $0 } } }
     }
     server = try FieldVaultServer(settings)
   }
