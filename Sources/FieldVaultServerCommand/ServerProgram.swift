@@ -62,7 +62,7 @@ enum ServerProgram {
       .value("max-waiting-per-user", "N", "the maximum number of one user", default: "100"),
       .value(
         "open-accounts", "N", "how many accounts keep their databases open: ten files and up to 13 MiB each",
-        default: "32"),
+        default: "64"),
       .value("max-file", "BYTES", "the maximum size of a file", default: "10737418240"),
       .value("quota", "BYTES", "the storage for the files of one user", default: "107374182400"),
       .value("upload-days", "N", "how long an inactive upload is kept", default: "7"),
