@@ -61,14 +61,14 @@ extension ValueReferenceTests {
   @Test("A version takes the UNIQUE value of a record that was deleted with a record whose row is gone")
   func valueOfDependentWithoutRoot() throws {
     try database.write { db in
-      try db.execute("INSERT INTO OfflineUnit (id, uuid, site, number) VALUES (1, 'mine', 'a', 1)")
-      try db.execute("INSERT INTO OfflineTag (uuid, label, site, number) VALUES ('tag', 'x', 'a', 1)")
-      try db.execute("DELETE FROM OfflineUnit WHERE id = 1")
+      try db.execute("INSERT INTO OfflineRack (id, uuid, label) VALUES (1, 'mine', 'a')")
+      try db.execute("INSERT INTO OfflineSlot (uuid, code, rackId) VALUES ('slot', 'x', 1)")
+      try db.execute("DELETE FROM OfflineRack WHERE id = 1")
     }
-    try apply([Self.version(1, of: "Unit", "theirs", ["site": "a", "number": 1])])
-    try apply([Self.version(1, of: "Tag", "other", ["label": "x", "site": "a", "number": 1])])
+    try apply([Self.version(1, of: "Rack", "theirs", ["label": "a"])])
+    try apply([Self.version(1, of: "Slot", "other", ["code": "x", "rackId": "theirs"])])
     #expect(try isConsistent())
-    #expect(try values("SELECT uuid FROM OfflineTag") == ["other"])
+    #expect(try values("SELECT uuid FROM OfflineSlot") == ["other"])
     #expect(try values("SELECT entityType FROM SyncCascade") == [])
   }
 
@@ -86,5 +86,20 @@ extension ValueReferenceTests {
     #expect(try isConsistent())
     #expect(try values("SELECT uuid FROM OfflineUnit WHERE isDeleted = 0") == ["theirs"])
     #expect(try values("SELECT uuid FROM OfflineReading") == ["r1"])
+  }
+
+  // Found by the simulation, seed 60285.
+  @Test("A removed record leaves no base for the next record of its row")
+  func baseOfRemovedRecord() throws {
+    try apply([
+      Self.version(1, of: "Unit", "u1", ["code": "x"]), Self.version(1, of: "Part", "p1", ["unitCode": "u1"]),
+    ])
+    // ON UPDATE CASCADE changes the row of the part, and nothing of it that is sent.
+    try database.write { try $0.execute("UPDATE OfflineUnit SET code = 'y'") }
+    #expect(try values("SELECT entityType FROM SyncBase WHERE entityType = 'Part'") == ["Part"])
+    try apply([Self.version(2, of: "Part", "p1", ["unitCode": "u1"], isDeleted: true)])
+    _ = try sync { try $0.purgeDeleted(limit: 10) }
+    #expect(try values("SELECT uuid FROM OfflinePart") == [])
+    #expect(try values("SELECT fields FROM SyncBase WHERE entityType = 'Part'") == [])
   }
 }

@@ -48,16 +48,16 @@ import VaultStore
             """, priority: 0)
           + table(
             "Tag",
-            """
-            label TEXT UNIQUE, site TEXT, number INTEGER,
-            FOREIGN KEY (site, number) REFERENCES OfflineUnit (site, number) ON DELETE CASCADE
-            """, priority: 0)
+            "site TEXT, number INTEGER, FOREIGN KEY (site, number) REFERENCES OfflineUnit (site, number) ON DELETE CASCADE",
+            priority: 0)
           + table(
             "Seal",
             "site TEXT, number INTEGER, FOREIGN KEY (site, number) REFERENCES OfflineUnit (site, number) ON UPDATE CASCADE"
           )
           + table("Part", "unitCode TEXT REFERENCES OfflineUnit (code) ON UPDATE CASCADE", priority: 0)
           + table("Cover", "unitCode TEXT REFERENCES OfflineUnit (code) ON UPDATE SET NULL")
+          + table("Rack", "label TEXT UNIQUE")
+          + table("Slot", "code TEXT UNIQUE, rackId INTEGER REFERENCES OfflineRack (id) ON DELETE CASCADE")
           + table("Crate", "label TEXT UNIQUE, lidId INTEGER REFERENCES OfflineLid (id)")
           + table("Lid", "label TEXT NOT NULL REFERENCES OfflineCrate (label) ON UPDATE CASCADE"))
     ])

@@ -68,6 +68,9 @@ extension SyncTransaction {
     try connection.execute(
       "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
     try connection.execute("DELETE FROM SyncCascade WHERE entityType = \(entity.type) AND entityId = \(key)")
+    // A clean record has a base if a value by which it references another record has changed. Another record may get the
+    // row.
+    try BaseTable.forget(entity.type, key, in: connection)
   }
 
   /// The condition that the root of an entity's cascade was deleted before it was sent. The server never acknowledges such

@@ -35,6 +35,7 @@ extension SyncTransaction {
         """, as: Int64.self)
       for key in candidates {
         guard try !isReferred(key, in: entity) else { continue }
+        try BaseTable.forget(entity.type, key, in: connection)
         try connection.execute(
           "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
         removed += 1

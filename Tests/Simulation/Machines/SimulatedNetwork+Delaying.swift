@@ -14,6 +14,8 @@ extension SimulatedNetwork {
     let problem = ServerProblem(
       title: "Busy", status: random.pick([429, 500, 503]), detail: "the server could not execute the operation in time")
     message.results[index].outcome = .rejected(problem)
+    // The cursor is behind the effects of the request, and a server gives none if it does not know all of them.
+    message.cursor = nil
     response.body = Array(message.wire.json.utf8)
     trace.tally("result: delayed with status \(problem.status)")
     return response
