@@ -24,20 +24,21 @@ package final class AccountCache<Store: AnyObject & Sendable>: Sendable {
     var waiting: [String: [Waiter]] = [:]
     var requests = 0
 
-    /// Returns an open store.
-    mutating func find(_ folder: String, limit: Int) -> Store? {
+    /// Returns an open store, and the store that is released for it.
+    mutating func find(_ folder: String, limit: Int) -> (store: Store, released: Store?)? {
       guard let store = kept[folder]?.store ?? released.removeValue(forKey: folder)?.store else { return nil }
-      keep(store, folder, limit: limit)
-      return store
+      return (store, keep(store, folder, limit: limit))
     }
 
-    mutating func keep(_ store: Store, _ folder: String, limit: Int) {
+    /// - Returns: the store that is released. The caller lets it go after the lock, because it may close then.
+    mutating func keep(_ store: Store, _ folder: String, limit: Int) -> Store? {
       requests += 1
       kept[folder] = (store, requests)
-      guard kept.count > limit, let oldest = kept.min(by: { $0.value.request < $1.value.request }) else { return }
+      guard kept.count > limit, let oldest = kept.min(by: { $0.value.request < $1.value.request }) else { return nil }
       kept[oldest.key] = nil
       released = released.filter { $0.value.store != nil }
       released[oldest.key] = WeakReference(store: oldest.value.store)
+      return oldest.value.store
     }
   }
 
@@ -56,19 +57,20 @@ package final class AccountCache<Store: AnyObject & Sendable>: Sendable {
   /// - Throws: the error of opening it; ``ServerError`` with `busy` after ``removeAll()``.
   package func store(of account: AccountName) async throws -> Store {
     let folder = account.folder
-    if let store = state.withLock({ $0.find(folder, limit: limit) }) { return store }
+    if let found = state.withLock({ $0.find(folder, limit: limit) }) { return found.store }
     let answer: Answer = await withCheckedContinuation { waiter in
-      let answer = state.withLock { state -> Answer? in
-        if let store = state.find(folder, limit: limit) { return .success(store) }
-        if state.isClosed { return .failure(Self.isStopping) }
+      let (answer, released) = state.withLock { state -> (Answer?, Store?) in
+        if let found = state.find(folder, limit: limit) { return (.success(found.store), found.released) }
+        if state.isClosed { return (.failure(Self.isStopping), nil) }
         if state.waiting[folder] != nil {
           state.waiting[folder]?.append(waiter)
-          return nil
+          return (nil, nil)
         }
         state.waiting[folder] = []
-        return .success(nil)
+        return (.success(nil), nil)
       }
       if let answer { waiter.resume(returning: answer) }
+      withExtendedLifetime(released) {}
     }
     if let store = try answer.get() { return store }
     let opened: Result<Store, any Error>
@@ -82,20 +84,20 @@ package final class AccountCache<Store: AnyObject & Sendable>: Sendable {
 
   /// Keeps an opened store, and answers the requests that wait for it.
   private func finish(_ opened: Result<Store, any Error>, _ folder: String) throws -> Store {
-    let (waiting, result) = state.withLock { state -> ([Waiter], Result<Store, any Error>) in
+    let (waiting, result, released) = state.withLock { state -> ([Waiter], Result<Store, any Error>, Store?) in
       let waiting = state.waiting.removeValue(forKey: folder) ?? []
-      guard case .success(let store) = opened else { return (waiting, opened) }
-      if state.isClosed { return (waiting, .failure(Self.isStopping)) }
-      state.keep(store, folder, limit: limit)
-      return (waiting, opened)
+      guard case .success(let store) = opened else { return (waiting, opened, nil) }
+      if state.isClosed { return (waiting, .failure(Self.isStopping), nil) }
+      return (waiting, opened, state.keep(store, folder, limit: limit))
     }
     for waiter in waiting { waiter.resume(returning: result.map { $0 }) }
+    withExtendedLifetime(released) {}
     return try result.get()
   }
 
   /// Keeps a store that the caller has opened before the first request.
   package func keep(_ store: Store, of account: AccountName) {
-    state.withLock { $0.keep(store, account.folder, limit: limit) }
+    withExtendedLifetime(state.withLock { $0.keep(store, account.folder, limit: limit) }) {}
   }
 
   private static var isStopping: ServerError { ServerError(.busy, "the server is stopping") }

@@ -53,7 +53,7 @@ public final class EmbeddedStorage: RecordStorage {
   }
 
   /// The number of accounts whose databases stay open. Those of an account use ten descriptors and, with the three schemas of
-  /// FieldVault, up to 13 MiB of memory.
+  /// FieldVault, 10 to 20 MiB of memory.
   public static let usualOpenAccounts = 64
 
   /// Applies schemas to an empty database and reads the kinds of record.
