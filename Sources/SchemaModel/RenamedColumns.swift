@@ -34,8 +34,9 @@ package struct RenamedColumns {
   /// renames.
   package func follow(on connection: WriteConnection) throws {
     guard !names.isEmpty else { return }
+    let entities = try Entities.read(from: connection)
     for (type, renames) in names.sorted(by: { $0.key < $1.key }) {
-      let entity = try Entities.read(from: connection).entity(type)
+      let entity = try entities.entity(type)
       guard entity.table.column(Entity.userEditsColumn) != nil else { continue }
       let (table, key, edits) = (SQL.quoted(entity.table.name), SQL.quoted(entity.key), Entity.userEditsColumn)
       let rows = try connection.fetchRows(

@@ -31,17 +31,9 @@ public final class DiskFileStorage: FileStorage {
   ) {
     self.folder = folder
     accounts = AccountCache(limit: openAccounts) { account in
-      let path = "\(folder.path)/\(AccountDatabase.files.path(account.folder))"
       let database = try AccountDatabase.files.open(account.folder, in: folder)
-      do {
-        return try AccountFiles(
-          database, at: FileIdentity(path), in: Files.parent(of: path), freeBytes: freeBytes)
-      } catch let error as SQLError where error.isOfDamage {
-        database.close()
-        throw ServerFolder.damage(path, error)
-      } catch {
-        database.close()
-        throw error
+      return try AccountDatabase.files.store(over: database, of: account.folder, in: folder) { path, place in
+        try AccountFiles(database, at: place, in: Files.parent(of: path), freeBytes: freeBytes)
       }
     }
   }

@@ -43,6 +43,24 @@ package struct AccountDatabase: Sendable {
     try folder.openDatabase(path(account), keyName: keyName(account), readers: readers)
   }
 
+  /// Makes a store over an open database, which is closed if that fails.
+  /// - Parameter make: receives the path of the database and the identity of its file.
+  /// - Throws: the error of `make`; ``ServerError`` with `damaged` for an unreadable or missing file.
+  package func store<Store>(
+    over database: Database, of account: String, in folder: ServerFolder, _ make: (String, FileIdentity) throws -> Store
+  ) throws -> Store {
+    let path = "\(folder.path)/\(path(account))"
+    do {
+      return try make(path, FileIdentity(path))
+    } catch let error as SQLError where error.isOfDamage {
+      database.close()
+      throw ServerFolder.damage(path, error)
+    } catch {
+      database.close()
+      throw error
+    }
+  }
+
   fileprivate func make(_ account: String, in folder: ServerFolder) throws {
     try folder.makeDatabase(path(account), keyName: keyName(account)) { database in
       try Migrator(schemas: [schema]).apply(to: database)

@@ -74,19 +74,12 @@ public final class EmbeddedStorage: RecordStorage {
     _ account: AccountName, in folder: ServerFolder, schemas: [Schema], _ waiters: ChangeWaiters,
     log: @escaping @Sendable (String) -> Void
   ) throws -> AccountStore {
-    let path = "\(folder.path)/\(AccountDatabase.records.path(account.folder))"
     let database = try AccountDatabase.records.open(account.folder, in: folder)
-    do {
-      let store = try AccountStore(database, at: FileIdentity(path), schemas: schemas, waiters, log: log)
+    return try AccountDatabase.records.store(over: database, of: account.folder, in: folder) { _, place in
+      let store = try AccountStore(database, at: place, schemas: schemas, waiters, log: log)
       // The jobs that the account had when it was closed.
       store.startJobs()
       return store
-    } catch let error as SQLError where error.isOfDamage {
-      database.close()
-      throw ServerFolder.damage(path, error)
-    } catch {
-      database.close()
-      throw error
     }
   }
 

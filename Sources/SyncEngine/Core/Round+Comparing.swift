@@ -9,8 +9,8 @@ extension Round {
   private static let removedAtOnce = 2_000
 
   /// The tasks that compare all entities. Without the cursor, the inbox may hold versions of records whose deletion this
-  /// device has missed, and all other versions of the inbox are fetched again because they differ. With the cursor, only
-  /// those are looked up that the digests of the server lack: the data of the account may have been others for a while.
+  /// device has missed, and all other versions of the inbox are fetched again because they differ. With the cursor, the
+  /// device looks up versions of the inbox that the digests lack, because other data may have replaced the account's for a while.
   var comparisonTasks: [RoundTask] {
     let isNewEpoch = comparing?.oldEpoch != nil
     let keepsCursor = comparing?.keepsCursor ?? true
@@ -82,7 +82,7 @@ extension Round {
       then((unlisted.isEmpty ? [] : [.comparing(.lookUp(type, unlisted))]) + [.comparing(.inbox(type, after: last))])
     case (.lookUp(let type, _), .responded(.records(let response), _)):
       guard isSameEpoch(response.epoch) else { return fail(.newEpoch) }
-      // The server has the other records. They belong to projects that the digests leave out.
+      // The server has the other records, whose projects the digests leave out.
       var missing = response
       missing.changes = []
       if !missing.missing.isEmpty { then([.comparing(.repair(type, missing, count: 0))]) }
