@@ -135,7 +135,9 @@ let package = Package(
       ]),
     .target(
       name: "HTTPServer", dependencies: ["SyncModel", "Platform", "CMicroHTTPD", "CPlatform"], exclude: ["README.md"]),
-    .target(name: "ServerStorage", dependencies: ["SyncModel"], exclude: ["README.md"]),
+    .target(
+      name: "ServerStorage", dependencies: ["RecordStore", "SchemaModel", "SyncModel", "CipherSQL", "Platform"],
+      exclude: ["README.md"]),
     .target(
       name: "SQLCipherStorage",
       dependencies: [

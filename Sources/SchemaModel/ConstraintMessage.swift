@@ -90,6 +90,11 @@ extension Entity {
 }
 
 extension Catalog.UniqueIndex {
+  /// A name that depends on its terms and its condition alone.
+  package var keyName: String {
+    terms.map(\.expression).joined(separator: ",") + (condition.map { " WHERE \($0)" } ?? "")
+  }
+
   /// The columns that its terms use, in their order.
   package var termColumns: [String] {
     var columns: [String] = []

@@ -18,6 +18,10 @@ package struct SharedColumn: Sendable {
     package let cascades: Bool
   }
 
+  package init(column: Catalog.Column, isStrict: Bool, reference: Reference?) {
+    (self.column, self.isStrict, self.reference) = (column, isStrict, reference)
+  }
+
   package var name: String { column.name }
 
   /// Returns the expression for the value in a SELECT over a table with an alias. A reference is read as the UUID of

@@ -100,6 +100,11 @@ public protocol RecordReading {
 
 /// Changes an account within one transaction.
 public protocol RecordWriting: RecordReading {
+  /// Reads what some operations will need, in a constant number of statements. Other reads cost a statement each.
+  /// - Parameters:
+  ///   - keys: the idempotency keys of the operations.
+  ///   - names: their records and the records that these reference.
+  func prepare(keys: [String], names: [RecordName]) throws
   /// Returns the stored response to an operation, or `nil`.
   func storedResponse(for idempotencyKey: String) throws -> StoredResponse?
   /// Stores the response to an operation.
@@ -163,7 +168,7 @@ public protocol RecordWriting: RecordReading {
 }
 
 /// The position of a deletion in the order in which deletions are forgotten.
-public struct RetentionCursor: Sendable {
+public struct RetentionCursor: Hashable, Sendable {
   /// The server's time of the deletion, in milliseconds since 1970-01-01 UTC.
   public let storedAt: Int64
   /// The number of the deletion in the account's sequence.
@@ -248,11 +253,9 @@ public struct ServerRecord: Sendable, Equatable {
   /// ``EpochHistory``.
   public let startVersions: [Int: Int64]
   /// The record whose deletion cascaded to this one, if it is known.
-  public let deletedWith: RecordName?
+  public package(set) var deletedWith: RecordName?
   /// The fields whose value a service wrote. Devices wrote the others.
   public let serviceFields: Set<String>
-  /// The UNIQUE values of a deleted record that another record may have now.
-  package var released: SyncObject = [:]
 
   /// Creates a record from its parts.
   public init(

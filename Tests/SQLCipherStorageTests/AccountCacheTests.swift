@@ -119,7 +119,7 @@ import Testing
       }
     }
     for account in accounts.reversed() {
-      while try await storage.read(account, { try #require($0 as? EmbeddedReader).hasJobs() }) {
+      while try await storage.read(account, { try #require($0 as? AccountReader).hasJobs }) {
         try await Task.sleep(for: .milliseconds(5))
       }
       let (title, live) = try await storage.read(account) { data in

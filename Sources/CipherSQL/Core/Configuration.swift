@@ -41,6 +41,10 @@ public struct Configuration: Sendable {
   /// Opens without the ability to write; the file must exist.
   public var isReadOnly = false
 
+  /// Whether foreign keys are enforced. `false` only for a database that has single rows without those that they
+  /// reference.
+  package var enforcesForeignKeys = true
+
   /// The clock and the random source that the database and its SQL see.
   package var environment = Environment.system
 

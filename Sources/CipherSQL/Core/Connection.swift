@@ -101,7 +101,7 @@ public class Connection {
     if configuration.isForDamagedFile { try prepareForDamage() }
     try pragma("PRAGMA temp_store = MEMORY")
     try pragma("PRAGMA cache_size = -\(max(configuration.pageCacheBytes / 1024, 64))")
-    try pragma("PRAGMA foreign_keys = ON")
+    try pragma("PRAGMA foreign_keys = \(configuration.enforcesForeignKeys ? "ON" : "OFF")")
     try pragma("PRAGMA trusted_schema = OFF")
     var result = csqlcipher_disable_double_quoted_strings(handle)
     if result == SQLITE_OK, let sqlEnvironment { result = sqlEnvironment.install(on: handle) }

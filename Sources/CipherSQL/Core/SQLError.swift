@@ -192,7 +192,7 @@ extension SQLError {
 
 extension SQLError {
   /// The error of a commit that leaves a deferred foreign key violated.
-  static var violatedForeignKey: SQLError {
+  package static var violatedForeignKey: SQLError {
     SQLError(.constraint, "FOREIGN KEY constraint failed", sqliteCode: constraintforeignkey)
   }
 }

@@ -24,7 +24,7 @@ extension Connection {
     try inSnapshot { _ in try copy(to: target, progress) }
   }
 
-  private func copy(to target: Connection, _ progress: (Int, Int) throws -> Void) throws {
+  fileprivate func copy(to target: Connection, _ progress: (Int, Int) throws -> Void) throws {
     guard let backup = sqlite3_backup_init(target.handle, "main", handle, "main") else {
       throw SQLError.last(target.handle, result: sqlite3_errcode(target.handle))
     }
@@ -44,5 +44,14 @@ extension Connection {
     guard result == SQLITE_DONE, finished == SQLITE_OK else {
       throw SQLError.last(target.handle, result: result == SQLITE_DONE ? finished : result)
     }
+  }
+}
+
+extension Database {
+  /// Creates a database in memory with the content of another one, page by page, so that no statement has to run again.
+  package static func inMemory(copying source: Database, configuration: Configuration) throws -> Database {
+    let copy = try inMemory(configuration: configuration)
+    try copy.withWriter { target in try source.withWriter { try $0.copy(to: target) { _, _ in } } }
+    return copy
   }
 }

@@ -23,7 +23,8 @@ public struct MigrationRecord: Sendable, Hashable {
   /// The duration in milliseconds.
   public let durationMilliseconds: Int64
 
-  static func createTable(in connection: WriteConnection) throws {
+  /// Creates the table unless it exists.
+  package static func createTable(in connection: WriteConnection) throws {
     try connection.execute(
       """
       CREATE TABLE IF NOT EXISTS SchemaMigration (
@@ -39,7 +40,8 @@ public struct MigrationRecord: Sendable, Hashable {
       """)
   }
 
-  func insert(into connection: WriteConnection) throws {
+  /// Adds the row.
+  package func insert(into connection: WriteConnection) throws {
     try connection.execute(
       """
       INSERT INTO SchemaMigration (schema, version, name, checksum, sql, appliedAt, durationMilliseconds)

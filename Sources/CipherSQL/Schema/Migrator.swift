@@ -275,4 +275,11 @@ extension Database {
       return result
     }
   }
+
+  /// Runs a body in one transaction that may change objects of schemas, without enforcement of references.
+  package func writeAsMigration<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
+    try withMigrationWriter { connection in
+      try connection.withoutForeignKeys { try connection.inTransaction { try body(connection) } }
+    }
+  }
 }

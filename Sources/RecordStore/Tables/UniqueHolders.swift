@@ -11,6 +11,8 @@ import SyncModel
 
 /// A UNIQUE constraint or unique index of a table, except that of its UUID.
 package struct UniqueKey: Sendable {
+  /// The name of the index by its terms; see `Catalog.UniqueIndex.keyName`.
+  package let name: String
   /// The shared columns of the key, also those that its expressions use.
   package let columns: [SharedColumn]
   /// The columns and expressions that are unique together.
@@ -33,7 +35,9 @@ package struct UniqueKey: Sendable {
 
   /// Returns the key, reduced to the columns that a version has.
   package func having(_ fields: SyncObject) -> UniqueKey {
-    UniqueKey(columns: columns.filter { fields[$0.name] != nil }, terms: terms, condition: condition, isWhole: isWhole)
+    UniqueKey(
+      name: name, columns: columns.filter { fields[$0.name] != nil }, terms: terms, condition: condition,
+      isWhole: isWhole)
   }
 
   private static func unusedValue(of column: SharedColumn, _ environment: Environment) -> SQLArgument {
@@ -68,7 +72,7 @@ extension RecordTable {
       let shared = names.compactMap { places[$0] }.map { columns[$0] }
       guard !shared.isEmpty else { return nil }
       return UniqueKey(
-        columns: shared, terms: index.terms, condition: index.condition, isWhole: shared.count == names.count)
+        name: index.keyName, columns: shared, terms: index.terms, condition: index.condition, isWhole: shared.count == names.count)
     }
   }
 

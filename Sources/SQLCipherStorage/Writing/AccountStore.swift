@@ -1,6 +1,7 @@
 import CipherSQL
 import RecordStore
 import SchemaModel
+import ServerStorage
 import SyncModel
 
 #if canImport(FoundationEssentials)
@@ -9,42 +10,40 @@ import SyncModel
   import Foundation
 #endif
 
-/// The database of one account: the tables of its records with all their rules, and the server's own tables.
+/// The database of one account.
 final class AccountStore: Sendable {
   let database: Database
   let place: FileIdentity
-  let entities: Entities
-  let map: EntityMap
+  let schema: AccountSchema
   private let waiters: ChangeWaiters
   private let log: @Sendable (String) -> Void
 
-  /// Migrates the tables and adopts the rows that the schemas create.
+  /// Brings the tables and the records up to date with the program and its schemas.
   init(
-    _ database: Database, at place: FileIdentity, schemas: [Schema], _ waiters: ChangeWaiters,
+    _ database: Database, at place: FileIdentity, _ schema: AccountSchema, _ waiters: ChangeWaiters,
     log: @escaping @Sendable (String) -> Void
   ) throws {
-    (self.database, self.waiters) = (database, waiters)
+    (self.database, self.schema, self.waiters) = (database, schema, waiters)
     self.log = log
     self.place = place
-    try Migrator.records(
-      of: schemas + [BookkeepingSchema.schema], didRename: { try RecordFacts.follow($0, on: $1) }
-    ).apply(to: database)
-    let entities = try database.read { try Entities.read(from: $0) }
-    self.entities = entities
-    map = EntityMap(entities)
-    // A schema file may have changed the values of any record, and digests with them.
-    while try database.write({ [map] connection in
-      try WriteMode.sync(on: connection) {
-        let writer = EmbeddedWriter(connection, entities, map)
-        return try writer.refreshDigests(
-          for: try writer.appliedSchemas(), within: ThreadTime(database.configuration.environment.clock))
-      }
-    }) {}
-    try database.write { [map] connection in
-      try map.makeIndexes(on: connection, entities)
-      try WriteMode.sync(on: connection) {
-        try EmbeddedWriter(connection, entities, map).adoptRows(at: connection.environment.now)
-      }
+    try Migrator(schemas: [BookkeepingSchema.schema]).apply(to: database)
+    try AccountUpgrade(schema).apply(to: database)
+  }
+
+  /// Reads from one state of the account.
+  func read<Result: Sendable>(_ body: @escaping @Sendable (AccountReader) throws -> Result) async throws -> Result {
+    try await database.read { [schema] in try body(AccountReader(EmbeddedRows(connection: $0), schema)) }
+  }
+
+  /// Changes the account in one transaction.
+  func write<Result: Sendable>(
+    _ body: @escaping @Sendable (AccountWriter) throws -> Result
+  ) async throws -> (result: Result, hasChanged: Bool, hasJobs: Bool) {
+    try await database.write { [schema] connection in
+      let writer = try AccountWriter(EmbeddedRowsWriter(connection), schema, connection.environment)
+      let result = try body(writer)
+      let (hasChanged, hasJobs) = try writer.finish()
+      return (result, hasChanged, hasJobs)
     }
   }
 
@@ -53,6 +52,7 @@ final class AccountStore: Sendable {
   private enum JobState { case idle, running, runningWithMore, closed }
 
   private let jobs = Locked(JobState.idle)
+  private let hasUnnoticedChange = Locked(false)
 
   /// Does the jobs of the account in separate transactions, in the background.
   func startJobs() {
@@ -93,16 +93,15 @@ final class AccountStore: Sendable {
 
   /// Runs one transaction of the jobs. Returns whether any jobs are left.
   private func doJob() async throws -> Bool {
-    let (isAny, hasChanged) = try await database.write { [entities, map] connection in
-      let writer = EmbeddedWriter(connection, entities, map)
-      let before = try writer.lastSequence
-      let isAny = try WriteMode.sync(on: connection) {
-        try writer.work(for: ThreadTime(connection.environment.clock))
-      }
-      return (isAny, try writer.lastSequence != before)
-    }
+    let (_, hasChanged, isAny) = try await write { try $0.work() }
     // Notifies once at the end, because devices would otherwise pull after each transaction.
-    if !isAny, hasChanged { waiters.signal() }
+    let isToNotify = hasUnnoticedChange.withLock { isUnnoticed in
+      isUnnoticed = isUnnoticed || hasChanged
+      guard !isAny else { return false }
+      defer { isUnnoticed = false }
+      return isUnnoticed
+    }
+    if isToNotify { waiters.signal() }
     return isAny
   }
 

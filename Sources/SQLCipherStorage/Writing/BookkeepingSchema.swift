@@ -3,6 +3,12 @@ import ServerStorage
 
 /// The server's own tables in the database of an account, in addition to the tables of the records.
 enum BookkeepingSchema {
+  /// The tables of the server.
+  static let tables = [
+    "SchemaMigration", "ServerState", "ServerEpoch", "ServerRecord", "ServerUniqueKey", "ServerReference",
+    "ServerCounter", "ServerBucket", "ServerAnswer", "ServerDevice", "ServerTombstone", "ServerJob",
+  ]
+
   static let schema = Schema(
     name: "server",
     migrations: [
@@ -179,6 +185,83 @@ enum BookkeepingSchema {
           INSERT INTO ServerJob (number, kind, entityType, entityUuid, reference, after, time)
             SELECT number, kind, entityType, entityUuid, reference, after, time FROM ServerJobBefore;
           DROP TABLE ServerJobBefore;
+          """),
+      MigrationFile(
+        version: 10, name: "generic_layout",
+        sql: """
+          -- What the tables of the schemas and this one had is moved by `TypedAccount`, which removes them.
+          DROP INDEX ServerRecord_live;
+          DROP INDEX ServerRecord_deletions;
+          DROP INDEX ServerRecord_bucket;
+          ALTER TABLE ServerRecord RENAME TO TypedRecord;
+          ALTER TABLE ServerJob RENAME TO TypedJob;
+
+          -- The records of all entities. A change gives the row a new, higher sequence.
+          CREATE TABLE ServerRecord (
+            sequence INTEGER PRIMARY KEY,
+            entityType TEXT NOT NULL,
+            entityUuid TEXT NOT NULL,
+            serverId INTEGER NOT NULL,
+            version INTEGER NOT NULL,
+            firstVersion INTEGER NOT NULL, -- the version of fields that never changed; 0 for a row of a schema
+            isDeleted INTEGER NOT NULL CHECK (isDeleted IN (0, 1)),
+            isCascaded INTEGER NOT NULL CHECK (isCascaded IN (0, 1)), -- deleted only with a record that it references
+            rootType TEXT, -- the record whose deletion cascaded to this one; NULL if it is not known
+            rootUuid TEXT,
+            project TEXT, -- the uuid of the project that the record belongs to
+            digest TEXT NOT NULL, -- SHA-256 of the content, in hexadecimal digits
+            createdAt INTEGER NOT NULL, -- times are milliseconds since 1970
+            updatedAt INTEGER NOT NULL,
+            storedAt INTEGER NOT NULL, -- the server's time of the last change
+            fields TEXT NOT NULL, -- JSON: field to value, without NULL
+            userEditedFields TEXT NOT NULL, -- JSON: the fields that a user has edited
+            editTimes TEXT NOT NULL, -- JSON: field to time, if it differs from updatedAt
+            fieldVersions TEXT NOT NULL, -- JSON: field to the version with which it last changed
+            startVersions TEXT NOT NULL, -- JSON: epoch to the version at its beginning
+            serviceFields TEXT NOT NULL, -- JSON: the fields whose value a service wrote
+            keys TEXT NOT NULL, -- JSON: the values of unique keys, those released, and references of several columns
+            UNIQUE (entityType, entityUuid),
+            UNIQUE (entityType, serverId)
+          ) STRICT;
+
+          CREATE INDEX ServerRecord_live ON ServerRecord (isDeleted, project);
+          CREATE INDEX ServerRecord_deletions ON ServerRecord (storedAt) WHERE isDeleted = 1;
+          CREATE INDEX ServerRecord_bucket ON ServerRecord (entityType, substr(entityUuid, -2)) WHERE isDeleted = 0;
+
+          -- The record that holds a UNIQUE value.
+          CREATE TABLE ServerUniqueKey (
+            entityType TEXT NOT NULL,
+            keyName TEXT NOT NULL,
+            value TEXT NOT NULL,
+            entityUuid TEXT NOT NULL,
+            PRIMARY KEY (entityType, keyName, value)
+          ) STRICT, WITHOUT ROWID;
+
+          -- The records that reference a record, by its uuid or by the value of one of its keys.
+          CREATE TABLE ServerReference (
+            entityType TEXT NOT NULL,
+            reference TEXT NOT NULL,
+            target TEXT NOT NULL,
+            entityUuid TEXT NOT NULL,
+            PRIMARY KEY (entityType, reference, target, entityUuid)
+          ) STRICT, WITHOUT ROWID;
+
+          -- Records whose dependents still have to follow them. The newest is visited first, so that few are left at any time.
+          CREATE TABLE ServerJob (
+            number INTEGER PRIMARY KEY,
+            kind TEXT NOT NULL CHECK (kind IN ('cascade', 'project')),
+            entityType TEXT NOT NULL,
+            entityUuid TEXT NOT NULL,
+            reference INTEGER NOT NULL, -- the reference by which dependents are being visited
+            after TEXT, -- the last dependent that was visited by it; NULL before the first
+            time INTEGER NOT NULL -- the server's time of the change, in milliseconds since 1970
+          ) STRICT;
+
+          -- Digests are computed again when the records are moved, and when a schema changes.
+          DELETE FROM ServerBucket;
+          ALTER TABLE ServerState DROP COLUMN digestSchemas;
+          ALTER TABLE ServerState DROP COLUMN pendingSchemas;
+          ALTER TABLE ServerState DROP COLUMN digestSequence;
           """),
     ])
 }

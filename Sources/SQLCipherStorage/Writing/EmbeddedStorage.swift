@@ -11,13 +11,14 @@ import ServerStorage
 
 /// Stores each account in a separate encrypted SQLite database.
 ///
-/// The schemas define types, CHECKs, uniqueness and references. One transaction writes at a time and assigns the
+/// One transaction writes at a time and assigns the
 /// sequence numbers, so a number never becomes visible before a lower one.
 public final class EmbeddedStorage: RecordStorage {
   /// The kinds of record.
   public let entities: [String: EntityDescription]
   /// The schemas, without the server's own.
   public let schemas: [ServedSchema]
+  private let schema: AccountSchema
   private let folder: ServerFolder
   private let accounts: AccountCache<AccountStore>
   private let waiters: AccountWaiters
@@ -36,9 +37,11 @@ public final class EmbeddedStorage: RecordStorage {
     let waiters = AccountWaiters(clock: folder.environment.clock)
     (self.folder, self.log, self.waiters) = (folder, log, waiters)
     self.schemas = schemas.map { ServedSchema(name: $0.name, version: $0.migrations.count) }
-    entities = try SchemaCache.shared.value(for: SchemaDigest(of: schemas)) { try Self.entities(of: schemas) }
+    let schema = try AccountSchema(schemas, environment: folder.environment)
+    self.schema = schema
+    entities = schema.descriptions
     let open = { @Sendable (account: AccountName) in
-      try Self.open(account, in: folder, schemas: schemas, waiters.waiters(of: account), log: log)
+      try Self.open(account, in: folder, schema, waiters.waiters(of: account), log: log)
     }
     accounts = AccountCache(limit: openAccounts, open: open)
     if let name = names.first {
@@ -56,14 +59,6 @@ public final class EmbeddedStorage: RecordStorage {
   /// FieldVault, 10 to 20 MiB of memory.
   public static let usualOpenAccounts = 64
 
-  /// Applies schemas to an empty database and reads the kinds of record.
-  private static func entities(of schemas: [Schema]) throws -> [String: EntityDescription] {
-    let trial = try Database.inMemory()
-    defer { trial.close() }
-    try Migrator.records(of: schemas + [BookkeepingSchema.schema]).apply(to: trial)
-    return try trial.read { EntityMap(try Entities.read(from: $0)).descriptions }
-  }
-
   private func store(_ account: AccountName) async throws -> AccountStore {
     let store = try await accounts.store(of: account)
     try store.place.check()
@@ -71,12 +66,12 @@ public final class EmbeddedStorage: RecordStorage {
   }
 
   private static func open(
-    _ account: AccountName, in folder: ServerFolder, schemas: [Schema], _ waiters: ChangeWaiters,
+    _ account: AccountName, in folder: ServerFolder, _ schema: AccountSchema, _ waiters: ChangeWaiters,
     log: @escaping @Sendable (String) -> Void
   ) throws -> AccountStore {
     let database = try AccountDatabase.records.open(account.folder, in: folder)
     return try AccountDatabase.records.store(over: database, of: account.folder, in: folder) { _, place in
-      let store = try AccountStore(database, at: place, schemas: schemas, waiters, log: log)
+      let store = try AccountStore(database, at: place, schema, waiters, log: log)
       // The jobs that the account had when it was closed.
       store.startJobs()
       return store
@@ -87,8 +82,7 @@ public final class EmbeddedStorage: RecordStorage {
   public func read<Result: Sendable>(
     _ account: AccountName, _ body: @escaping @Sendable (any RecordReading) throws -> Result
   ) async throws -> Result {
-    let store = try await store(account)
-    return try await store.database.read { connection in try body(EmbeddedReader(connection, store.map)) }
+    try await store(account).read { try body($0) }
   }
 
   /// Changes an account in one transaction, then notifies waiting requests.
@@ -96,13 +90,7 @@ public final class EmbeddedStorage: RecordStorage {
     _ account: AccountName, _ body: @escaping @Sendable (any RecordWriting) throws -> Result
   ) async throws -> Result {
     let store = try await store(account)
-    let (result, hasChanged, hasJobs) = try await store.database.write { connection in
-      let writer = EmbeddedWriter(connection, store.entities, store.map)
-      let before = try writer.lastSequence
-      // All writes come from devices and are stored unchanged.
-      let result = try WriteMode.sync(on: connection) { try body(writer) }
-      return (result, try writer.lastSequence != before, try writer.reader.hasJobs())
-    }
+    let (result, hasChanged, hasJobs) = try await store.write { try body($0) }
     if hasChanged { waiters.waiters(of: account).signal() }
     if hasJobs { store.startJobs() }
     return result
@@ -110,8 +98,7 @@ public final class EmbeddedStorage: RecordStorage {
 
   /// Applies pending deletions or restorations of ancestors to some records.
   public func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws {
-    let store = try await store(account)
-    guard try await store.database.read({ try EmbeddedReader($0, store.map).hasJobs() }) else { return }
+    guard try await store(account).read({ try $0.hasJobs }) else { return }
     for part in stride(from: 0, to: names.count, by: Self.recordsPerWrite) {
       let some = names[part..<min(part + Self.recordsPerWrite, names.count)]
       try await write(account) { data in for name in some { _ = try data.isDeleted(name) } }
@@ -149,8 +136,7 @@ public final class EmbeddedStorage: RecordStorage {
   }
 
   private func lastSequence(_ account: AccountName) async throws -> Int64 {
-    let store = try await store(account)
-    return try await store.database.read { try EmbeddedReader($0, store.map).lastSequence }
+    try await store(account).read { try $0.lastSequence }
   }
 
   /// Ends all waiting permanently.

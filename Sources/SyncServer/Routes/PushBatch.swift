@@ -179,6 +179,17 @@ struct SentOperation: Sendable {
     return names.map { fields[$0] ?? .null }
   }
 
+  /// The record of the operation, and those that its fields reference by UUID.
+  func names(in entities: [String: EntityDescription]) -> [RecordName] {
+    guard let name else { return [] }
+    guard case .object(let fields)? = members["fields"] else { return [name] }
+    let references = entities[name.entityType]?.references.filter { $0.targets == nil } ?? []
+    return [name]
+      + references.compactMap { reference in
+        fields.text(reference.fields[0]).map { RecordName(reference.entityType, $0) }
+      }
+  }
+
   /// The record that the operation names; `nil` if it does not name a record.
   var name: RecordName? {
     guard case .text(let type)? = members["entityType"], case .text(let uuid)? = members["entityUuid"] else {

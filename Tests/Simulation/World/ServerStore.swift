@@ -63,35 +63,25 @@ struct ServerStore {
   }
 
   private func keepVersions(_ connection: WriteConnection) throws {
+    func quoted(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
     for (number, kind) in workload.kinds.enumerated() {
-      let (table, marker) = (SQL.quoted(kind.table), SQL.quoted(kind.marker))
       for event in ["INSERT", "UPDATE"] {
+        // An upgrade may have renamed the field.
+        try connection.execute(SQL(raw: "DROP TRIGGER IF EXISTS simulation_\(event)_\(number)"))
         try connection.execute(
           SQL(
             raw: """
-              CREATE TRIGGER IF NOT EXISTS simulation_\(event)_\(number) AFTER \(event) ON ServerRecord
-              WHEN NEW.entityType = '\(kind.entity.replacing("'", with: "''"))'
+              CREATE TRIGGER simulation_\(event)_\(number) AFTER \(event) ON ServerRecord
+              WHEN NEW.entityType = \(quoted(kind.entity))
               BEGIN
                 INSERT INTO SimulationHistory (entityType, entityUuid, version, isDeleted, marker, serverId)
-                  SELECT NEW.entityType, NEW.entityUuid, record.syncVersion, NEW.isDeleted, record.\(marker), NEW.serverId
-                  FROM \(table) AS record WHERE record.uuid = NEW.entityUuid
-                    AND NOT EXISTS (SELECT 1 FROM SimulationHistory AS other
-                      WHERE other.entityUuid = NEW.entityUuid AND other.version = record.syncVersion
-                        AND other.isForgotten = 0);
+                  SELECT NEW.entityType, NEW.entityUuid, NEW.version, NEW.isDeleted,
+                    (SELECT value FROM json_each(NEW.fields) WHERE key = \(quoted(kind.marker))), NEW.serverId
+                  WHERE NOT EXISTS (SELECT 1 FROM SimulationHistory AS other
+                    WHERE other.entityUuid = NEW.entityUuid AND other.version = NEW.version AND other.isForgotten = 0);
               END
               """))
       }
-      // The values of a version may be written after it.
-      try connection.execute(
-        SQL(
-          raw: """
-            CREATE TRIGGER IF NOT EXISTS simulation_marker_\(number) AFTER UPDATE OF \(marker) ON \(table)
-            WHEN NEW.\(marker) IS NOT OLD.\(marker)
-            BEGIN
-              UPDATE SimulationHistory SET marker = NEW.\(marker)
-                WHERE entityUuid = NEW.uuid AND version = NEW.syncVersion AND isForgotten = 0;
-            END
-            """))
     }
   }
 

@@ -76,7 +76,7 @@ import Testing
   /// Waits until no job is left.
   private func finish(_ storage: EmbeddedStorage) async throws {
     for _ in 0..<12_000 {
-      let isAny = try await storage.read(account) { data in try (data as? EmbeddedReader)?.hasJobs() ?? false }
+      let isAny = try await storage.read(account) { data in try (data as? AccountReader)?.hasJobs ?? false }
       if !isAny { return }
       try await Task.sleep(for: .milliseconds(5))
     }
@@ -96,10 +96,10 @@ import Testing
     let rooms = try await fill(storage, account, rooms: 120)
     let inFirst = try await storage.write(account) { [house] data in
       try mark(house, isDeleted: true, at: 5_000, in: data)
-      let reader = try #require(data as? EmbeddedWriter).reader
-      return try rooms.count { try reader.isDeleted(RecordName("Room", $0)) == true }
+      let writer = try #require(data as? AccountWriter)
+      return try rooms.count { try writer.row(RecordName("Room", $0))?.record.state.isDeleted == true }
     }
-    #expect(inFirst == EmbeddedWriter.dependentsPerWrite)
+    #expect(inFirst == AccountWriter.dependentsPerWrite)
     try await finish(storage)
     #expect(try await deleted(storage, rooms) == 120)
     let page = try await storage.read(account) { try $0.changes(after: 0, limit: 1_000, projects: nil) }
@@ -256,9 +256,11 @@ private final class CountingStorage: RecordStorage {
     _ account: AccountName, _ body: @escaping @Sendable (any RecordWriting) throws -> Result
   ) async throws -> Result {
     try await storage.write(account) { [forgotten] data in
-      let writer = try #require(data as? EmbeddedWriter)
+      let writer = try #require(data as? AccountWriter)
+      let connection = try #require(writer.rows as? EmbeddedRowsWriter).connection
       func rows() throws -> Int {
-        try writer.connection.fetchOne(
+        try writer.flush()
+        return try connection.fetchOne(
           "SELECT (SELECT count(*) FROM ServerAnswer) + (SELECT count(*) FROM ServerRecord)", as: Int.self) ?? 0
       }
       let before = try rows()

@@ -15,8 +15,9 @@ import Testing
   private func limit(_ server: TestServer, to pages: Int) async throws {
     let account = try #require(try server.withDirectory { try $0.accounts() }.first)
     try await server.server.storage.write(account) { data in
-      let writer = try #require(data as? EmbeddedWriter)
-      try writer.connection.set(.maximumPages(pages))
+      let writer = try #require(data as? AccountWriter)
+      let rows = try #require(writer.rows as? EmbeddedRowsWriter)
+      try rows.connection.set(.maximumPages(pages))
     }
   }
 

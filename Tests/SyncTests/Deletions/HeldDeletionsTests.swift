@@ -1,12 +1,12 @@
 import CipherSQL
 import Foundation
 import RestorationModel
-import SQLCipherStorage
-import ServerStorage
 import SyncModel
 import SyncServer
 import Testing
 
+@testable import SQLCipherStorage
+@testable import ServerStorage
 @testable import VaultStore
 @testable import SyncEngine
 
@@ -38,15 +38,14 @@ import Testing
       let database = try folder.openDatabase(
         "accounts/\(account)/records.db", keyName: "account \(account)", readers: 1)
       try await database.write { connection in
-        let lost: SQL = """
-          (SELECT entityUuid FROM ServerRecord WHERE entityType = 'Project' ORDER BY sequence LIMIT \(count))
-          """
-        try WriteMode.purge(on: connection) {
-          _ = try connection.execute("DELETE FROM OfflineProject WHERE uuid IN \(lost)")
-        }
-        _ = try connection.execute("DELETE FROM ServerRecord WHERE entityUuid IN \(lost)")
-        // The server recomputes the bucket digests when it opens the account.
-        _ = try connection.execute("UPDATE ServerState SET digestSchemas = NULL, pendingSchemas = NULL")
+        let lost = try connection.fetch(
+          "SELECT entityUuid FROM ServerRecord WHERE entityType = 'Project' ORDER BY sequence LIMIT \(count)",
+          as: String.self)
+        for uuid in lost { _ = try connection.execute("DELETE FROM ServerRecord WHERE entityUuid = \(uuid)") }
+        let schema = try AccountSchema([RestorationSchema.schema], environment: .system)
+        let writer = try AccountWriter(EmbeddedRowsWriter(connection), schema, .system)
+        try writer.rebuild()
+        _ = try writer.finish()
       }
       database.close()
     })

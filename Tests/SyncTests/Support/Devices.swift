@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import RestorationModel
+import ServerStorage
 import SyncModel
 import TestSupport
 import Testing
@@ -69,7 +70,7 @@ final class LocalServer {
     defer { directory.close() }
     for account in try directory.accounts() {
       for _ in 0..<12_000 {
-        let isAny = try await server.storage.read(account) { try ($0 as? EmbeddedReader)?.hasJobs() ?? false }
+        let isAny = try await server.storage.read(account) { try ($0 as? AccountReader)?.hasJobs ?? false }
         if !isAny { break }
         try await Task.sleep(for: .milliseconds(5))
       }

@@ -1,4 +1,4 @@
-import CipherSQL
+import Platform
 
 /// A limit of CPU time for the current thread, counted from the creation of the value.
 struct ThreadTime {

@@ -1,0 +1,265 @@
+import CipherSQL
+import ServerStorage
+import SyncModel
+
+/// The rows of an account in its SQLCipher database. A statement costs no round trip here, so lists of names are looked up one by one.
+struct EmbeddedRows: AccountRows {
+  let connection: Connection
+
+  func header() throws -> AccountHeader {
+    var header = AccountHeader(lastSequence: 0, horizon: 0, forgottenVersion: 0, epochs: [], epochStart: 0)
+    try connection.withStatement("SELECT lastSequence, horizon, forgottenVersion FROM ServerState") { statement in
+      guard try statement.step() else { return }
+      header.lastSequence = try statement.row.decode(at: 0)
+      header.horizon = try statement.row.decode(at: 1)
+      header.forgottenVersion = try statement.row.decode(at: 2)
+    }
+    try connection.withStatement("SELECT epoch, startSequence FROM ServerEpoch ORDER BY number") { statement in
+      while try statement.step() {
+        header.epochs.append(try statement.row.decode(at: 0))
+        header.epochStart = try statement.row.decode(at: 1)
+      }
+    }
+    return header
+  }
+
+  func records(_ names: [RecordName]) throws -> [RecordRow] {
+    try connection.withStatement(
+      """
+      SELECT sequence, entityType, entityUuid, serverId, version, firstVersion, isDeleted, isCascaded, rootType, rootUuid,
+        project, digest, createdAt, updatedAt, storedAt, fields, userEditedFields, editTimes, fieldVersions, startVersions,
+        serviceFields, keys
+      FROM ServerRecord WHERE entityType = ? AND entityUuid = ?
+      """
+    ) { statement in
+      var rows: [RecordRow] = []
+      for name in names {
+        try statement.bind(name.entityType, at: 1)
+        try statement.bind(name.entityUuid, at: 2)
+        if try statement.step() { rows.append(try RecordRow(statement.row)) }
+        statement.reset()
+      }
+      return rows
+    }
+  }
+
+  func record(of entityType: String, serverId: Int64) throws -> RecordName? {
+    try connection.fetchOne(
+      "SELECT entityUuid FROM ServerRecord WHERE entityType = \(entityType) AND serverId = \(serverId)", as: String.self
+    ).map { RecordName(entityType, $0) }
+  }
+
+  func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage {
+    var page = RecordPage(rows: [], isLast: true)
+    var left = weight
+    let sql: SQL = """
+      SELECT sequence, entityType, entityUuid, serverId, version, firstVersion, isDeleted, isCascaded, rootType, rootUuid,
+        project, digest, createdAt, updatedAt, storedAt, fields, userEditedFields, editTimes, fieldVersions, startVersions,
+        serviceFields, keys
+      FROM ServerRecord WHERE sequence > \(selection.after) AND \(selection.condition) ORDER BY sequence
+      """
+    try connection.withStatement(sql.text) { statement in
+      try statement.bind(sql.arguments)
+      while try statement.step() {
+        guard page.rows.count < limit, left > 0 else {
+          page.isLast = false
+          return
+        }
+        let row = try RecordRow(statement.row)
+        left -= row.record.weight
+        page.rows.append(row)
+      }
+    }
+    return page
+  }
+
+  func count(_ selection: PageSelection) throws -> Int {
+    // The plus keeps SQLite from reading the whole rows: an index holds all that is counted.
+    try connection.fetchOne(
+      """
+      SELECT count(*) FROM ServerRecord INDEXED BY ServerRecord_live
+      WHERE isDeleted IN (0, 1) AND +sequence > \(selection.after) AND \(selection.condition)
+      """, as: Int.self) ?? 0
+  }
+
+  func buckets(of entityType: String?, projects: Set<String>?) throws -> [(name: BucketName, sum: DigestSum)] {
+    let entity: SQL = entityType.map { "entityType = \($0)" } ?? "1"
+    let scope: SQL = projects.map { "project IN (\(list: $0.sorted()))" } ?? "1"
+    return try connection.fetchRows(
+      "SELECT entityType, project, bucket, count, digest FROM ServerBucket WHERE \(entity) AND \(scope)",
+      as: String.self, String.self, String.self, Int64.self, String.self
+    ).map { (BucketName(entityType: $0.0, project: $0.1, bucket: $0.2), try Self.sum($0.3, $0.4)) }
+  }
+
+  func buckets(_ names: [BucketName]) throws -> [BucketName: DigestSum] {
+    try connection.withStatement(
+      "SELECT count, digest FROM ServerBucket WHERE entityType = ? AND project = ? AND bucket = ?"
+    ) { statement in
+      var sums: [BucketName: DigestSum] = [:]
+      for name in names {
+        try statement.bind(name.entityType, at: 1)
+        try statement.bind(name.project, at: 2)
+        try statement.bind(name.bucket, at: 3)
+        if try statement.step() { sums[name] = try Self.sum(statement.row.decode(at: 0), statement.row.decode(at: 1)) }
+        statement.reset()
+      }
+      return sums
+    }
+  }
+
+  private static func sum(_ count: Int64, _ digest: String) throws -> DigestSum {
+    guard let sum = DigestSum(DigestSummary(count: count, digest: digest)) else {
+      throw ServerError(.system, "a row of ServerBucket has no digest")
+    }
+    return sum
+  }
+
+  func recordDigests(of entityType: String, buckets: [String], projects: Set<String>?) throws -> [RecordDigest] {
+    let list = SyncValue.array(buckets.map(SyncValue.text)).json
+    let scope = PageSelection(after: 0, projects: projects).condition
+    return try connection.fetchRows(
+      """
+      SELECT entityUuid, version, digest FROM ServerRecord
+      WHERE entityType = \(entityType) AND isDeleted = 0
+        AND substr(entityUuid, -2) IN (SELECT value FROM json_each(\(list))) AND \(scope)
+      """, as: String.self, Int64.self, String.self
+    ).map { RecordDigest(entityUuid: $0, version: $1, digest: $2) }
+  }
+
+  func holders(of values: [UniqueValue]) throws -> [UniqueValue: RecordName] {
+    try connection.withStatement(
+      "SELECT entityUuid FROM ServerUniqueKey WHERE entityType = ? AND keyName = ? AND value = ?"
+    ) { statement in
+      var holders: [UniqueValue: RecordName] = [:]
+      for value in values {
+        try statement.bind(value.entityType, at: 1)
+        try statement.bind(value.key, at: 2)
+        try statement.bind(value.value, at: 3)
+        if try statement.step() { holders[value] = RecordName(value.entityType, try statement.row.decode(at: 0)) }
+        statement.reset()
+      }
+      return holders
+    }
+  }
+
+  func dependents(_ reference: ReferenceValue, after uuid: String?, limit: Int) throws -> [String] {
+    try connection.withStatement(
+      """
+      SELECT entityUuid FROM ServerReference
+      WHERE entityType = ? AND reference = ? AND target = ? AND entityUuid > ? ORDER BY entityUuid LIMIT ?
+      """
+    ) { statement in
+      try statement.bind(reference.entityType, at: 1)
+      try statement.bind(reference.reference, at: 2)
+      try statement.bind(reference.target, at: 3)
+      try statement.bind(uuid ?? "", at: 4)
+      try statement.bind(Int64(limit), at: 5)
+      var uuids: [String] = []
+      while try statement.step() { uuids.append(try statement.row.decode(at: 0)) }
+      return uuids
+    }
+  }
+
+  func targets(of entityType: String, reference: String, among targets: [String]) throws -> Set<String> {
+    let list = SyncValue.array(targets.map { .text($0) }).json
+    return Set(
+      try connection.fetch(
+        """
+        SELECT DISTINCT target FROM ServerReference
+        WHERE entityType = \(entityType) AND reference = \(reference) AND target IN (SELECT value FROM json_each(\(list)))
+        """, as: String.self))
+  }
+
+  func jobs() throws -> [AccountJob] {
+    try connection.withStatement(
+      "SELECT number, kind, entityType, entityUuid, reference, after, time FROM ServerJob ORDER BY number"
+    ) { statement in
+      var jobs: [AccountJob] = []
+      while try statement.step() {
+        let row = statement.row
+        jobs.append(
+          AccountJob(
+            number: try row.decode(at: 0), kind: AccountJob.Kind(rawValue: try row.decode(at: 1)) ?? .cascade,
+            name: RecordName(try row.decode(at: 2), try row.decode(at: 3)), reference: try row.decode(at: 4),
+            after: try row.decode(at: 5), time: try row.decode(at: 6)))
+      }
+      return jobs
+    }
+  }
+
+  func lastServerIds() throws -> [String: Int64] {
+    Dictionary(
+      try connection.fetchRows("SELECT entityType, lastId FROM ServerCounter", as: String.self, Int64.self),
+      uniquingKeysWith: { first, _ in first })
+  }
+
+  func responses(_ keys: [String]) throws -> [String: StoredResponse] {
+    try connection.withStatement("SELECT answer, digest FROM ServerAnswer WHERE idempotencyKey = ?") { statement in
+      var responses: [String: StoredResponse] = [:]
+      for key in keys {
+        try statement.bind(key, at: 1)
+        if try statement.step() {
+          responses[key] = StoredResponse(
+            result: try statement.row.decode(at: 0), digest: try statement.row.decode(at: 1))
+        }
+        statement.reset()
+      }
+      return responses
+    }
+  }
+
+  func mark(of deviceId: String) throws -> DeviceCounter? {
+    try connection.withStatement("SELECT counter, digest FROM ServerDevice WHERE deviceId = ?") { statement in
+      try statement.bind(deviceId, at: 1)
+      guard try statement.step() else { return nil }
+      return DeviceCounter(counter: try statement.row.decode(at: 0), digest: try statement.row.decode(at: 1))
+    }
+  }
+
+  func tombstones(among names: [RecordName]) throws -> Set<RecordName> {
+    try connection.withStatement("SELECT 1 FROM ServerTombstone WHERE entityType = ? AND entityUuid = ?") { statement in
+      var found: Set<RecordName> = []
+      for name in names {
+        try statement.bind(name.entityType, at: 1)
+        try statement.bind(name.entityUuid, at: 2)
+        if try statement.step() { found.insert(name) }
+        statement.reset()
+      }
+      return found
+    }
+  }
+
+  func largestStoredTime() throws -> Int64? {
+    try connection.fetch(
+      """
+      SELECT time FROM (
+        SELECT max(storedAt) AS time FROM ServerAnswer
+        UNION ALL SELECT max(storedAt) FROM ServerRecord INDEXED BY ServerRecord_deletions WHERE isDeleted = 1)
+      WHERE time IS NOT NULL
+      """, as: Int64.self
+    ).max()
+  }
+
+  func deletions(
+    before time: Int64, after place: RetentionCursor?, limit: Int
+  ) throws -> [(place: RetentionCursor, name: RecordName)] {
+    let place = place ?? RetentionCursor(storedAt: Int64.min, sequence: 0)
+    return try connection.fetchRows(
+      """
+      SELECT storedAt, sequence, entityType, entityUuid FROM ServerRecord
+      WHERE isDeleted = 1 AND (storedAt, sequence) > (\(place.storedAt), \(place.sequence)) AND storedAt < \(time)
+        AND firstVersion > 0
+      ORDER BY storedAt, sequence LIMIT \(limit)
+      """, as: Int64.self, Int64.self, String.self, String.self
+    ).map { (RetentionCursor(storedAt: $0.0, sequence: $0.1), RecordName($0.2, $0.3)) }
+  }
+}
+
+extension PageSelection {
+  /// The records of the selection, without the number after which they changed.
+  fileprivate var condition: SQL {
+    let visible: SQL = onlyLive ? (withSeeds ? "(isDeleted = 0 OR firstVersion = 0)" : "isDeleted = 0") : "1"
+    guard let projects else { return visible }
+    return "\(visible) AND (project IS NULL OR project IN (\(list: projects.sorted())))"
+  }
+}

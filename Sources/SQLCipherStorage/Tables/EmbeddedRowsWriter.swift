@@ -1,0 +1,227 @@
+import CipherSQL
+import ServerStorage
+import SyncModel
+
+/// Changes the rows of an account in its SQLCipher database.
+struct EmbeddedRowsWriter: AccountRowsWriting {
+  let connection: WriteConnection
+  private let reader: EmbeddedRows
+
+  init(_ connection: WriteConnection) {
+    self.connection = connection
+    reader = EmbeddedRows(connection: connection)
+  }
+
+  func header() throws -> AccountHeader { try reader.header() }
+  func records(_ names: [RecordName]) throws -> [RecordRow] { try reader.records(names) }
+  func record(of entityType: String, serverId: Int64) throws -> RecordName? {
+    try reader.record(of: entityType, serverId: serverId)
+  }
+  func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage {
+    try reader.page(selection, limit: limit, weight: weight)
+  }
+  func count(_ selection: PageSelection) throws -> Int { try reader.count(selection) }
+  func buckets(of entityType: String?, projects: Set<String>?) throws -> [(name: BucketName, sum: DigestSum)] {
+    try reader.buckets(of: entityType, projects: projects)
+  }
+  func buckets(_ names: [BucketName]) throws -> [BucketName: DigestSum] { try reader.buckets(names) }
+  func recordDigests(of entityType: String, buckets: [String], projects: Set<String>?) throws -> [RecordDigest] {
+    try reader.recordDigests(of: entityType, buckets: buckets, projects: projects)
+  }
+  func holders(of values: [UniqueValue]) throws -> [UniqueValue: RecordName] { try reader.holders(of: values) }
+  func dependents(_ reference: ReferenceValue, after uuid: String?, limit: Int) throws -> [String] {
+    try reader.dependents(reference, after: uuid, limit: limit)
+  }
+  func targets(of entityType: String, reference: String, among targets: [String]) throws -> Set<String> {
+    try reader.targets(of: entityType, reference: reference, among: targets)
+  }
+  func jobs() throws -> [AccountJob] { try reader.jobs() }
+  func lastServerIds() throws -> [String: Int64] { try reader.lastServerIds() }
+  func responses(_ keys: [String]) throws -> [String: StoredResponse] { try reader.responses(keys) }
+  func mark(of deviceId: String) throws -> DeviceCounter? { try reader.mark(of: deviceId) }
+  func tombstones(among names: [RecordName]) throws -> Set<RecordName> { try reader.tombstones(among: names) }
+  func largestStoredTime() throws -> Int64? { try reader.largestStoredTime() }
+  func deletions(
+    before time: Int64, after place: RetentionCursor?, limit: Int
+  ) throws -> [(place: RetentionCursor, name: RecordName)] {
+    try reader.deletions(before: time, after: place, limit: limit)
+  }
+
+  func apply(_ changes: AccountChanges) throws {
+    if let header = changes.header { try set(header, startedAt: changes.epochStartedAt) }
+    for (type, last) in changes.lastServerIds.sorted(by: { $0.key < $1.key }) {
+      try run(
+        """
+        INSERT INTO ServerCounter (entityType, lastId) VALUES (?, ?)
+        ON CONFLICT (entityType) DO UPDATE SET lastId = excluded.lastId
+        """, .text(type), .integer(last))
+    }
+    // In the order of the sequence, so that the rows of a table are written in their order.
+    let records = changes.records.values.sorted {
+      ($0.new ?? $0.old)?.record.sequence ?? 0 < ($1.new ?? $1.old)?.record.sequence ?? 0
+    }
+    // Values that move between records are released before they are taken.
+    for (old, new) in records {
+      guard let old else { continue }
+      for value in Set(old.uniqueValues).subtracting(new?.uniqueValues ?? []) {
+        try run(
+          "DELETE FROM ServerUniqueKey WHERE entityType = ? AND keyName = ? AND value = ?", .text(value.entityType),
+          .text(value.key), .text(value.value))
+      }
+      for reference in Set(old.references).subtracting(new?.references ?? []) {
+        try run(
+          "DELETE FROM ServerReference WHERE entityType = ? AND reference = ? AND target = ? AND entityUuid = ?",
+          .text(reference.entityType), .text(reference.reference), .text(reference.target), .text(old.name.entityUuid))
+      }
+      if new == nil { try run("DELETE FROM ServerRecord WHERE sequence = ?", .integer(old.record.sequence)) }
+    }
+    for (old, new) in records {
+      guard let new else { continue }
+      try write(new, over: old)
+      for value in Set(new.uniqueValues).subtracting(old?.uniqueValues ?? []) {
+        try run(
+          "INSERT INTO ServerUniqueKey (entityType, keyName, value, entityUuid) VALUES (?, ?, ?, ?)",
+          .text(value.entityType), .text(value.key), .text(value.value), .text(new.name.entityUuid))
+      }
+      for reference in Set(new.references).subtracting(old?.references ?? []) {
+        try run(
+          "INSERT INTO ServerReference (entityType, reference, target, entityUuid) VALUES (?, ?, ?, ?)",
+          .text(reference.entityType), .text(reference.reference), .text(reference.target), .text(new.name.entityUuid))
+      }
+    }
+    for (name, sum) in changes.buckets {
+      let summary = sum.summary
+      try run(
+        """
+        INSERT INTO ServerBucket (entityType, project, bucket, count, digest) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT (entityType, project, bucket) DO UPDATE SET count = excluded.count, digest = excluded.digest
+        """, .text(name.entityType), .text(name.project), .text(name.bucket), .integer(summary.count),
+        .text(summary.digest))
+    }
+    try applyRest(of: changes)
+  }
+
+  /// Responses, devices, tombstones and jobs.
+  private func applyRest(of changes: AccountChanges) throws {
+    for (key, (response, storedAt)) in changes.responses.sorted(by: { $0.key < $1.key }) {
+      try run(
+        "INSERT INTO ServerAnswer (idempotencyKey, answer, digest, storedAt) VALUES (?, ?, ?, ?)", .text(key),
+        .text(response.result), response.digest.sqlArgument, .integer(storedAt))
+    }
+    for (device, (mark, seenAt)) in changes.marks {
+      try run(
+        """
+        INSERT INTO ServerDevice (deviceId, counter, digest, seenAt) VALUES (?, ?, ?, ?)
+        ON CONFLICT (deviceId) DO UPDATE SET counter = excluded.counter, digest = excluded.digest, seenAt = excluded.seenAt
+        """, .text(device), .integer(mark.counter), .text(mark.digest), .integer(seenAt))
+    }
+    for (name, time) in changes.tombstones {
+      guard let time else {
+        try run(
+          "DELETE FROM ServerTombstone WHERE entityType = ? AND entityUuid = ?", .text(name.entityType),
+          .text(name.entityUuid))
+        continue
+      }
+      try run(
+        """
+        INSERT INTO ServerTombstone (entityType, entityUuid, storedAt) VALUES (?, ?, ?)
+        ON CONFLICT (entityType, entityUuid) DO UPDATE SET storedAt = excluded.storedAt
+        """, .text(name.entityType), .text(name.entityUuid), .integer(time))
+    }
+    for (number, job) in changes.jobs {
+      guard let job else {
+        try run("DELETE FROM ServerJob WHERE number = ?", .integer(number))
+        continue
+      }
+      try run(
+        """
+        INSERT INTO ServerJob (number, kind, entityType, entityUuid, reference, after, time) VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (number) DO UPDATE SET reference = excluded.reference, after = excluded.after
+        """, .integer(job.number), .text(job.kind.rawValue), .text(job.name.entityType), .text(job.name.entityUuid),
+        .integer(Int64(job.reference)), job.after.sqlArgument, .integer(job.time))
+    }
+  }
+
+  private func set(_ header: AccountHeader, startedAt: Int64?) throws {
+    try run(
+      "UPDATE ServerState SET lastSequence = ?, horizon = ?, forgottenVersion = ?", .integer(header.lastSequence),
+      .integer(header.horizon), .integer(header.forgottenVersion))
+    guard let startedAt, let epoch = header.epochs.last else { return }
+    try run(
+      "INSERT INTO ServerEpoch (number, epoch, startSequence, startedAt) VALUES (?, ?, ?, ?)",
+      .integer(Int64(header.epochs.count - 1)), .text(epoch), .integer(header.epochStart), .integer(startedAt))
+  }
+
+  /// Writes a row in place of another one.
+  private func write(_ row: RecordRow, over old: RecordRow?) throws {
+    let (record, state) = (row.record, row.record.state)
+    let values: [SQLArgument] = [
+      .integer(record.sequence), .text(row.name.entityType), .text(row.name.entityUuid), .integer(record.serverId),
+      .integer(record.version), .integer(record.firstVersion), .integer(state.isDeleted ? 1 : 0),
+      .integer(row.isCascaded ? 1 : 0), (record.deletedWith?.entityType).sqlArgument,
+      (record.deletedWith?.entityUuid).sqlArgument, row.project.sqlArgument, .text(row.digest),
+      .integer(record.createdAt), .integer(state.updatedAt), .integer(row.storedAt),
+      .text(SyncValue.object(state.fields.filter { $0.value != .null }).json),
+      .text(RowText.text(state.userEditedFields)), .text(RowText.text(state.editTimes)),
+      .text(RowText.text(record.fieldVersions)), .text(RowText.text(record.startVersions)),
+      .text(RowText.text(record.serviceFields)), .text(RowText.text(row.keys)),
+    ]
+    guard let old else {
+      return try run(
+        """
+        INSERT OR REPLACE INTO ServerRecord (sequence, entityType, entityUuid, serverId, version, firstVersion, isDeleted,
+          isCascaded, rootType, rootUuid, project, digest, createdAt, updatedAt, storedAt, fields, userEditedFields,
+          editTimes, fieldVersions, startVersions, serviceFields, keys)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """, values)
+    }
+    try run(
+      """
+      UPDATE ServerRecord SET sequence = ?, entityType = ?, entityUuid = ?, serverId = ?, version = ?, firstVersion = ?,
+        isDeleted = ?, isCascaded = ?, rootType = ?, rootUuid = ?, project = ?, digest = ?, createdAt = ?, updatedAt = ?,
+        storedAt = ?, fields = ?, userEditedFields = ?, editTimes = ?, fieldVersions = ?, startVersions = ?,
+        serviceFields = ?, keys = ?
+      WHERE sequence = ?
+      """, values + [.integer(old.record.sequence)])
+  }
+
+  private func run(_ sql: StaticString, _ arguments: SQLArgument...) throws { try run(sql, arguments) }
+
+  private func run(_ sql: StaticString, _ arguments: [SQLArgument]) throws {
+    try connection.withStatement(sql) { statement in
+      for (index, argument) in arguments.enumerated() { try argument.bind(to: statement, at: Int32(index + 1)) }
+      try statement.run()
+    }
+  }
+
+  func removeDerived() throws {
+    try run("DELETE FROM ServerUniqueKey")
+    try run("DELETE FROM ServerReference")
+    try run("DELETE FROM ServerBucket")
+  }
+
+  func removeResponses(before time: Int64, atMost limit: Int) throws -> Bool {
+    try connection.execute(
+      """
+      DELETE FROM ServerAnswer WHERE idempotencyKey IN (
+        SELECT idempotencyKey FROM ServerAnswer WHERE storedAt < \(time) ORDER BY storedAt LIMIT \(limit))
+      """)
+    let isFull = connection.changedRowCount == limit
+    // A device that was away for longer is accepted with any counter.
+    try connection.execute(
+      """
+      DELETE FROM ServerDevice WHERE deviceId IN (
+        SELECT deviceId FROM ServerDevice WHERE seenAt < \(time) ORDER BY seenAt LIMIT \(limit))
+      """)
+    return isFull || connection.changedRowCount == limit
+  }
+
+  func removeTombstones(before time: Int64, atMost limit: Int) throws -> Bool {
+    try connection.execute(
+      """
+      DELETE FROM ServerTombstone WHERE (entityType, entityUuid) IN (
+        SELECT entityType, entityUuid FROM ServerTombstone WHERE storedAt < \(time) ORDER BY storedAt LIMIT \(limit))
+      """)
+    return connection.changedRowCount == limit
+  }
+}

@@ -1,0 +1,185 @@
+import CipherSQL
+import SyncModel
+
+/// One state of an account.
+package struct AccountReader: RecordReading {
+  let rows: any AccountRows
+  let map: EntityMap
+
+  /// Creates a reader over the rows of a transaction.
+  package init(_ rows: any AccountRows, _ schema: AccountSchema) { (self.rows, map) = (rows, schema.map) }
+
+  package var epochs: EpochHistory { get throws { EpochHistory(epochs: try rows.header().epochs) } }
+  package var lastSequence: Int64 { get throws { try rows.header().lastSequence } }
+  package var horizon: Int64 { get throws { try rows.header().horizon } }
+  package var largestStoredTime: Int64? { get throws { try rows.largestStoredTime() } }
+
+  package func record(_ name: RecordName) throws -> ServerRecord? {
+    try rows.records([name]).first.flatMap { map.completed($0) }?.record
+  }
+
+  package func sharedVersion(of record: ServerRecord, with epoch: String) throws -> Int64? {
+    try epochs.sharedVersion(of: record.version, startVersions: record.startVersions, with: epoch)
+  }
+
+  package func isDeleted(_ name: RecordName) throws -> Bool? { try rows.records([name]).first?.record.state.isDeleted }
+
+  /// Returns whether any record has dependents that still have to follow it.
+  package var hasJobs: Bool { get throws { try !rows.jobs().isEmpty } }
+
+  /// The approximate size in bytes after which a page ends early: the limit of a push.
+  private static let pageWeight = 8 << 20
+
+  package func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage {
+    var selection = PageSelection(
+      after: sequence ?? 0, projects: projects, onlyLive: sequence == nil, withSeeds: sequence == nil)
+    let page = try rows.page(selection, limit: limit, weight: Self.pageWeight)
+    let deleted = try willBeDeleted(page.rows)
+    // A record that will be deleted comes under a higher number then.
+    let records = page.rows.filter { !deleted.contains($0.name) }.compactMap { map.completed($0)?.record }
+    guard !page.isLast, let last = page.rows.last else {
+      return ChangePage(records: records, end: try lastSequence, remaining: 0)
+    }
+    selection.after = last.record.sequence
+    selection.withSeeds = false
+    return ChangePage(records: records, end: last.record.sequence, remaining: max(1, try rows.count(selection)))
+  }
+
+  /// Returns the records among some that a job will delete.
+  private func willBeDeleted(_ some: [RecordRow]) throws -> Set<RecordName> {
+    let jobs = try rows.jobs()
+    guard !jobs.isEmpty else { return [] }
+    var source = CascadeSource(rows: rows, map: map, jobs: jobs)
+    let graph = try source.graph(of: some.map(\.name))
+    return Set(
+      graph.pendingChanges().compactMap { name, change in
+        if case .delete = change { return name }
+        return nil
+      })
+  }
+
+  package func entityDigests(projects: Set<String>?) throws -> [String: DigestSummary] {
+    var sums: [String: DigestSum] = [:]
+    for (name, sum) in try rows.buckets(of: nil, projects: projects.map { $0.union([""]) })
+    where map.tables[name.entityType] != nil {
+      sums[name.entityType, default: DigestSum()].add(sum)
+    }
+    return sums.filter { $0.value != DigestSum() }.mapValues(\.summary)
+  }
+
+  package func bucketDigests(of entityType: String, projects: Set<String>?) throws -> [String: DigestSummary] {
+    var sums: [String: DigestSum] = [:]
+    for (name, sum) in try rows.buckets(of: entityType, projects: projects.map { $0.union([""]) }) {
+      sums[name.bucket, default: DigestSum()].add(sum)
+    }
+    return sums.filter { $0.value != DigestSum() }.mapValues(\.summary)
+  }
+
+  package func recordDigests(
+    of entityType: String, buckets: [String], projects: Set<String>?
+  ) throws -> [RecordDigest] {
+    guard map.tables[entityType] != nil else { return [] }
+    return try rows.recordDigests(of: entityType, buckets: buckets, projects: projects)
+  }
+
+  package func contentsInUse(among contents: [String]) throws -> Set<String> {
+    try map.attachments.reduce(into: []) { used, attachment in
+      used.formUnion(
+        try rows.targets(of: attachment.entity.type, reference: EntityMap.contentReference, among: contents))
+    }
+  }
+
+  package func claims(on content: String) throws -> [ContentClaim] {
+    try map.attachments.compactMap { attachment in
+      let type = attachment.entity.type
+      let reference = ReferenceValue(entityType: type, reference: EntityMap.contentReference, target: content)
+      let names = try rows.dependents(reference, after: nil, limit: .max).map { RecordName(type, $0) }
+      let oldest = try rows.records(names).min { $0.record.serverId < $1.record.serverId }
+      return oldest.map { ContentClaim($0.record.state.fields) }
+    }
+  }
+}
+
+extension ContentClaim {
+  /// Reads the data of a record about its files. Values of another type are passed over, as the triggers do.
+  fileprivate init(_ fields: SyncObject) {
+    self.init(
+      key: fields.text("contentKey").flatMap { Base64.bytes($0.utf8) } ?? [], digest: fields.text("contentDigest"),
+      thumbnailDigest: fields.text("thumbnailDigest"))
+  }
+}
+
+extension EntityMap {
+  /// The name under which the content of a record is among its references. No column has it.
+  static let contentReference = ",content"
+
+  /// Returns a row with all fields and references of its entity; `nil` if the schemas no longer have the entity.
+  func completed(_ row: RecordRow) -> RecordRow? {
+    guard let plan = plans[row.name.entityType] else { return nil }
+    let columns = plan.columns
+    let known = row.record.state.fields
+    var row = row
+    for reference in plan.references where reference.isByUUID {
+      row.keys.references[reference.name] = known.text(reference.name)
+    }
+    if known.count == columns.count { return row }
+    var members: [SyncObject.Member] = []
+    members.reserveCapacity(columns.count)
+    var index = 0
+    for column in columns {
+      // Both are in the same order. A field without a column is from a later schema.
+      while index < known.count, known.members[index].name.utf16.lexicographicallyPrecedes(column.name.utf16) {
+        index += 1
+      }
+      if index < known.count, known.members[index].name.utf8.elementsEqual(column.name.utf8) {
+        members.append(known.members[index])
+      } else {
+        members.append(SyncObject.Member(name: column.name, value: .null))
+      }
+    }
+    row.record.state.fields = SyncObject(ordered: members)
+    return row
+  }
+
+  /// Returns the records that a record references, with the reference.
+  /// - Parameter holder: returns the record that holds a UNIQUE value.
+  func parents(
+    of row: RecordRow, holder: (UniqueValue) throws -> RecordName?
+  ) rethrows -> [(reference: CheckPlan.Reference, name: RecordName)] {
+    guard let plan = plans[row.name.entityType] else { return [] }
+    return try plan.references.compactMap { reference in
+      guard let target = row.keys.references[reference.name] else { return nil }
+      let type = reference.dependency.parent.type
+      if reference.isByUUID { return (reference, RecordName(type, target)) }
+      guard let key = reference.targetKey else { return nil }
+      return try holder(UniqueValue(entityType: type, key: key, value: target)).map { (reference, $0) }
+    }
+  }
+}
+
+/// Loads the records that a decision about a cascade needs.
+struct CascadeSource {
+  let rows: any AccountRows
+  let map: EntityMap
+  let jobs: [AccountJob]
+
+  /// Returns records with their ancestors.
+  mutating func graph(of names: [RecordName]) throws -> CascadeGraph<RecordName> {
+    var graph = CascadeGraph<RecordName>()
+    let pending = Set(jobs.filter { $0.kind == .cascade }.map(\.name))
+    var open = Set(names)
+    while !open.isEmpty {
+      var next: Set<RecordName> = []
+      for row in try rows.records(Array(open)).compactMap(map.completed) {
+        let parents = try map.parents(of: row) { try rows.holders(of: [$0])[$0] }
+          .filter(\.reference.dependency.cascades).map(\.name)
+        graph.records[row.name] = CascadeGraph.Record(
+          isDeleted: row.record.state.isDeleted, isCascaded: row.isCascaded, parents: parents,
+          isPending: pending.contains(row.name))
+        next.formUnion(parents)
+      }
+      open = next.filter { graph.records[$0] == nil }
+    }
+    return graph
+  }
+}

@@ -1,0 +1,81 @@
+import SyncModel
+
+/// Forgetting what devices no longer need, and rows that the schemas create.
+extension AccountWriter {
+  package func hasTombstone(of name: RecordName) throws -> Bool {
+    if let changed = state.changes.tombstones[name] { return changed != nil }
+    return try rows.tombstones(among: [name]).contains(name)
+  }
+
+  package func keepTombstone(of name: RecordName, at time: Int64) throws { state.changes.tombstones[name] = time }
+
+  package func removeTombstone(of name: RecordName) throws { state.changes.tombstones[name] = .some(nil) }
+
+  package func forgetResponses(before time: Int64, atMost limit: Int) throws -> Bool {
+    try rows.removeResponses(before: time, atMost: limit)
+  }
+
+  package func forgetTombstones(before time: Int64, atMost limit: Int) throws -> Bool {
+    try rows.removeTombstones(before: time, atMost: limit)
+  }
+
+  package func forgetDeletions(
+    before time: Int64, after place: RetentionCursor?, atMost limit: Int
+  ) throws -> (forgotten: Int, last: RetentionCursor?) {
+    // Seed rows exist on each new device, which must learn of their deletion at any time.
+    let expired = try rows.deletions(before: time, after: place, limit: limit)
+    let budget = ThreadTime(clock)
+    var forgotten = 0
+    var last: RetentionCursor?
+    for (place, name) in expired {
+      if try !isReferenced(name) {
+        try purge(name)
+        forgotten += 1
+      }
+      last = place
+      if budget.isOver { break }
+    }
+    return (forgotten, last)
+  }
+
+  private func purge(_ name: RecordName) throws {
+    guard let stored = try row(name) else { return }
+    state.header.horizon = max(state.header.horizon, stored.record.sequence)
+    state.header.forgottenVersion = max(state.header.forgottenVersion, stored.record.version)
+    state.changes.header = state.header
+    state.set(nil, of: name, over: stored)
+  }
+
+  /// Returns whether another record references a record.
+  private func isReferenced(_ name: RecordName) throws -> Bool {
+    for reference in map.dependents[name.entityType] ?? [] {
+      // Two records, because the record may reference itself.
+      let some = try dependents(of: name, by: reference, after: nil, limit: 2)
+      if some.contains(where: { $0 != name }) { return true }
+    }
+    return false
+  }
+
+  /// Adopts rows that the schemas create as records that have not changed since before the first version.
+  package func adoptSeeds(at time: Int64) throws {
+    try load(schema.seeds.map(\.name))
+    for seed in schema.seeds where try row(seed.name) == nil {
+      try adopt(seed.name, seed.state, createdAt: seed.createdAt, at: time)
+    }
+  }
+
+  /// Stores a row that a schema has created.
+  func adopt(_ name: RecordName, _ state: RecordState, createdAt: Int64, at time: Int64) throws {
+    guard let plan = map.plans[name.entityType] else { return }
+    var state = state
+    state.syncVersion = 1
+    let serverId = try nextServerId(name.entityType)
+    var version = SchemaChecker.Version(
+      name: name, serverId: serverId, state: state, createdAt: createdAt, storedAt: time, referenced: [:], computing: [])
+    var row = try check(&version, over: nil, nil, plan, checksReferences: false)
+    row.record = ServerRecord(
+      name: name, serverId: serverId, sequence: nextSequence(), createdAt: createdAt, state: row.record.state,
+      fieldVersions: [:], firstVersion: 0, startVersions: startVersions(after: nil))
+    try set(row, over: nil, at: time)
+  }
+}

@@ -1,0 +1,249 @@
+import CipherSQL
+import Platform
+import RecordStore
+import SyncModel
+
+/// Changes an account within one transaction of an engine: loads the rows that it needs, decides in memory, and writes
+/// once, in ``finish()``.
+package final class AccountWriter: RecordWriting {
+  let rows: any AccountRowsWriting
+  let schema: AccountSchema
+  let map: EntityMap
+  let clock: Clock
+  private let random: RandomSource
+  private let firstSequence: Int64
+  var state: AccountState
+  /// The rows that were read, as the engine has them; `nil` for a record that the account lacks.
+  private var loaded: [RecordName: RecordRow?] = [:]
+  private var loadedHolders: [UniqueValue: RecordName?] = [:]
+  private var loadedResponses: [String: StoredResponse?] = [:]
+  private var lastServerIds: [String: Int64]?
+  private var attempts = 0
+  /// The number of dependents that may still change in this transaction.
+  var left = AccountWriter.dependentsPerWrite
+  var isWorking = false
+  /// Whether a reference that cannot be set to NULL refuses the deletion. True in the transaction of the deletion.
+  var isRefusing = false
+
+  /// Creates a writer over the rows of a transaction.
+  package init(_ rows: any AccountRowsWriting, _ schema: AccountSchema, _ environment: Environment) throws {
+    (self.rows, self.schema) = (rows, schema)
+    (map, clock, random) = (schema.map, environment.clock, environment.random)
+    state = AccountState(header: try rows.header(), jobs: try rows.jobs())
+    firstSequence = state.header.lastSequence
+  }
+
+  /// Writes the changes.
+  /// - Returns: whether the sequence has grown, and whether any jobs are left.
+  package func finish() throws -> (hasChanged: Bool, hasJobs: Bool) {
+    try flush()
+    return (state.header.lastSequence != firstSequence, !state.jobs.isEmpty)
+  }
+
+  /// Writes the changes so far, so that queries of the engine find them.
+  func flush() throws {
+    guard !state.changes.isEmpty else { return }
+    guard attempts == 0 else {
+      throw ServerError(.system, "changes cannot be listed in a part of a transaction that may fail")
+    }
+    var changes = state.changes
+    let digests = state.digests.filter { $0.value != DigestSum() }
+    if !digests.isEmpty {
+      changes.buckets = try rows.buckets(Array(digests.keys)).merging(digests) { sum, change in
+        var sum = sum
+        sum.add(change)
+        return sum
+      }
+    }
+    try rows.apply(changes)
+    state = AccountState(header: state.header, jobs: state.jobs)
+    (loaded, loadedHolders, loadedResponses, lastServerIds) = ([:], [:], [:], nil)
+  }
+
+  /// A reader of the state after the changes so far.
+  private var reader: AccountReader {
+    get throws {
+      try flush()
+      return AccountReader(rows, schema)
+    }
+  }
+
+  package var epochs: EpochHistory { EpochHistory(epochs: state.header.epochs) }
+  package var lastSequence: Int64 { state.header.lastSequence }
+  package var horizon: Int64 { state.header.horizon }
+  package var largestStoredTime: Int64? { get throws { try reader.largestStoredTime } }
+
+  package func sharedVersion(of record: ServerRecord, with epoch: String) throws -> Int64? {
+    epochs.sharedVersion(of: record.version, startVersions: record.startVersions, with: epoch)
+  }
+
+  package func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage {
+    try reader.changes(after: sequence, limit: limit, projects: projects)
+  }
+
+  package func entityDigests(projects: Set<String>?) throws -> [String: DigestSummary] {
+    try reader.entityDigests(projects: projects)
+  }
+
+  package func bucketDigests(of entityType: String, projects: Set<String>?) throws -> [String: DigestSummary] {
+    try reader.bucketDigests(of: entityType, projects: projects)
+  }
+
+  package func recordDigests(
+    of entityType: String, buckets: [String], projects: Set<String>?
+  ) throws -> [RecordDigest] {
+    try reader.recordDigests(of: entityType, buckets: buckets, projects: projects)
+  }
+
+  package func contentsInUse(among contents: [String]) throws -> Set<String> {
+    try reader.contentsInUse(among: contents)
+  }
+
+  package func claims(on content: String) throws -> [ContentClaim] { try reader.claims(on: content) }
+
+  package func attempt<Result>(_ body: () throws -> Result) throws -> Result {
+    let before = state
+    attempts += 1
+    defer { attempts -= 1 }
+    do {
+      return try body()
+    } catch {
+      state = before
+      throw error
+    }
+  }
+
+  // MARK: Loading
+
+  /// Reads what the operations of a push will need, in a constant number of statements.
+  package func prepare(keys: [String], names: [RecordName]) throws {
+    let unknown = keys.filter { loadedResponses[$0] == nil }
+    if !unknown.isEmpty {
+      let found = try rows.responses(unknown)
+      for key in unknown { loadedResponses[key] = .some(found[key]) }
+    }
+    try load(names)
+  }
+
+  /// Reads rows that are not known yet.
+  func load(_ names: [RecordName]) throws {
+    let unknown = Set(names).filter { loaded[$0] == nil }
+    if unknown.isEmpty { return }
+    for name in unknown { loaded[name] = .some(nil) }
+    for row in try rows.records(Array(unknown)) { loaded[row.name] = .some(map.completed(row)) }
+  }
+
+  /// Returns the row of a record as it is now, without the changes that jobs will make.
+  func row(_ name: RecordName) throws -> RecordRow? {
+    if let changed = state.row(name) { return changed }
+    if loaded[name] == nil { try load([name]) }
+    return loaded[name] ?? nil
+  }
+
+  /// Returns the record that holds a UNIQUE value.
+  func holder(_ value: UniqueValue) throws -> RecordName? {
+    if let changed = state.holder(value) { return changed }
+    if let known = loadedHolders[value] { return known }
+    let found = try rows.holders(of: [value])[value]
+    loadedHolders[value] = .some(found)
+    return found
+  }
+
+  /// Returns the dependents of a record by one reference after a UUID, including deleted ones, in the order of their
+  /// UUIDs.
+  func dependents(
+    of name: RecordName, by reference: Dependent, after uuid: String?, limit: Int
+  ) throws -> [RecordName] {
+    guard let target = try target(of: name, by: reference) else { return [] }
+    return try dependents(target, after: uuid, limit: limit)
+  }
+
+  func dependents(_ value: ReferenceValue, after uuid: String?, limit: Int) throws -> [RecordName] {
+    let changed = state.dependents(value)
+    let removed = changed.filter { !$0.value }
+    let stored = try rows.dependents(
+      value, after: uuid, limit: limit == .max ? .max : limit + removed.count)
+    let start = uuid ?? ""
+    let added = changed.filter { $0.value && $0.key > start }.keys
+    let all = Set(stored).subtracting(removed.keys).union(added).sorted()
+    return all.prefix(limit).map { RecordName(value.entityType, $0) }
+  }
+
+  /// Returns the reference to a record; `nil` if the record has a NULL in a referenced value.
+  private func target(of name: RecordName, by reference: Dependent) throws -> ReferenceValue? {
+    guard !reference.isByUUID else {
+      return ReferenceValue(
+        entityType: reference.entityType, reference: reference.link.name, target: name.entityUuid)
+    }
+    guard let key = reference.link.targetKey, let value = try row(name)?.keys.unique[key] else { return nil }
+    return ReferenceValue(entityType: reference.entityType, reference: reference.link.name, target: value)
+  }
+
+  /// Returns the records that a record references, with the reference.
+  func parents(of row: RecordRow) throws -> [(reference: CheckPlan.Reference, name: RecordName)] {
+    try map.parents(of: row) { try holder($0) }
+  }
+
+  /// Returns a record as if all jobs were done.
+  package func record(_ name: RecordName) throws -> ServerRecord? {
+    try applyPendingCascades(to: name)
+    return try row(name)?.record
+  }
+
+  package func isDeleted(_ name: RecordName) throws -> Bool? {
+    try applyPendingCascades(to: name)
+    return try row(name)?.record.state.isDeleted
+  }
+
+  // MARK: Responses, devices and epochs
+
+  package func storedResponse(for idempotencyKey: String) throws -> StoredResponse? {
+    if let new = state.changes.responses[idempotencyKey] { return new.response }
+    if loadedResponses[idempotencyKey] == nil { try prepare(keys: [idempotencyKey], names: []) }
+    return loadedResponses[idempotencyKey] ?? nil
+  }
+
+  package func keep(response: String, to operation: OperationContent, at time: Int64) throws {
+    state.changes.responses[operation.key] = (StoredResponse(result: response, digest: operation.digest), time)
+  }
+
+  package func mark(of deviceId: String) throws -> DeviceCounter? {
+    try state.changes.marks[deviceId]?.mark ?? rows.mark(of: deviceId)
+  }
+
+  package func keep(_ mark: DeviceCounter, of deviceId: String, at time: Int64) throws {
+    state.changes.marks[deviceId] = (mark, time)
+  }
+
+  package func startEpoch(at time: Int64) throws -> String {
+    if state.changes.epochStartedAt != nil { try flush() }
+    // The number of its own wakes devices that wait for a change.
+    state.header.epochStart = nextSequence()
+    let epoch = random.bytes(16).map { byte in
+      String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+    }.joined()
+    state.header.epochs.append(epoch)
+    state.changes.header = state.header
+    state.changes.epochStartedAt = time
+    return epoch
+  }
+
+  /// Returns the server id that the next new record of an entity gets.
+  func upcomingServerId(_ entityType: String) throws -> Int64 {
+    if let last = state.changes.lastServerIds[entityType] { return last + 1 }
+    if lastServerIds == nil { lastServerIds = try rows.lastServerIds() }
+    return (lastServerIds?[entityType] ?? 0) + 1
+  }
+
+  func nextServerId(_ entityType: String) throws -> Int64 {
+    let next = try upcomingServerId(entityType)
+    state.changes.lastServerIds[entityType] = next
+    return next
+  }
+
+  func nextSequence() -> Int64 {
+    state.header.lastSequence += 1
+    state.changes.header = state.header
+    return state.header.lastSequence
+  }
+}

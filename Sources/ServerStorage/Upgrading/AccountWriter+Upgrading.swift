@@ -1,0 +1,197 @@
+import CipherSQL
+import RecordStore
+import SchemaModel
+import SyncModel
+
+/// Records of an account whose schemas have new files.
+extension AccountWriter {
+  /// The records that one query reads.
+  private static let rowsAtOnce = 500
+
+  /// Gives the records the values that new schema files give them, without new versions: each device runs the same files.
+  ///
+  /// The files may have any statements, so they run on tables in memory that have all records of the account.
+  /// - Parameter applied: the schemas with the files that were applied before, FieldVault's own included.
+  /// - Returns: the rows about all applied files.
+  /// - Throws: `SQLError` if a file fails.
+  package func upgrade(from applied: [Schema], at time: Int64) throws -> [MigrationRecord] {
+    let database = try Database.inMemory(configuration: Configuration(environment: schema.environment))
+    defer { database.close() }
+    var rows: [RecordName: RecordRow] = [:]
+    // Values that another record has, by the deleted record that has released them.
+    var released: [RecordName: SyncObject] = [:]
+    try forEachRow { rows[$0.name] = $0 }
+    try Migrator.records(of: applied).apply(to: database)
+    let before = try database.read { EntityMap(try Entities.read(from: $0)) }
+    try database.writeAsMigration { connection in
+      try DerivedTriggers.drop(in: connection)
+      try WriteMode.purge(on: connection) {
+        for table in before.tables.values {
+          try connection.execute("DELETE FROM \(identifier: table.entity.table.name)")
+        }
+      }
+      try WriteMode.sync(on: connection) {
+        for (name, row) in rows { released[name] = try before.insert(row, among: rows, connection) }
+      }
+    }
+    let renames = Renames()
+    try Migrator.records(of: schema.schemas, didRename: { found, _ in renames.add(found) }).apply(to: database)
+    try database.read { connection in
+      for (type, table) in map.tables.sorted(by: { $0.key < $1.key }) {
+        var found: [StoredRecord] = []
+        try table.forEach(where: "1", in: connection) { found.append($0) }
+        for stored in found.sorted(by: { $0.uuid < $1.uuid }) {
+          let name = RecordName(type, stored.uuid)
+          if let row = rows.removeValue(forKey: name) {
+            try replace(row, stored, renames.names(of: type), released[name] ?? [:])
+          } else {
+            try adopt(name, stored.state, createdAt: stored.createdAt, at: time)
+          }
+        }
+      }
+    }
+    // Records that a file has removed.
+    for row in rows.values where map.tables[row.name.entityType] != nil { state.set(nil, of: row.name, over: row) }
+    try rebuild()
+    return try database.read { try MigrationRecord.all(in: $0) }
+  }
+
+  /// Collects the columns that the files rename.
+  private final class Renames: Sendable {
+    private let found = Locked<[String: [ColumnRename]]>([:])
+
+    func add(_ columns: RenamedColumns) { found.withLock { $0.merge(columns.names) { $0 + $1 } } }
+    func names(of type: String) -> [ColumnRename] { found.withLock { $0[type] ?? [] } }
+  }
+
+  private func replace(
+    _ row: RecordRow, _ stored: StoredRecord, _ renames: [ColumnRename], _ released: SyncObject
+  ) throws {
+    let record = row.record
+    func renamed(_ numbers: [String: Int64]) -> [String: Int64] {
+      guard !renames.isEmpty,
+        case .object(let object) = SyncValue.object(SyncObject(numbers.map { ($0.key, .integer($0.value)) }))
+          .renaming(renames)
+      else { return numbers }
+      var result: [String: Int64] = [:]
+      for member in object.members { if case .integer(let number) = member.value { result[member.name] = number } }
+      return result
+    }
+    var serviceFields = record.serviceFields
+    if !renames.isEmpty,
+      case .array(let names) = SyncValue.array(serviceFields.sorted().map { .text($0) }).renaming(renames)
+    {
+      serviceFields = Set(names.compactMap { if case .text(let name) = $0 { name } else { nil } })
+    }
+    var state = record.state
+    state.fields = stored.state.fields
+    if case .object(let values) = SyncValue.object(released).renaming(renames) {
+      state.fields = state.fields.overlaid(with: values.filter { state.fields[$0.name] != nil })
+    }
+    state.userEditedFields = stored.state.userEditedFields
+    state.editTimes = renamed(state.editTimes)
+    var new = row
+    new.record = ServerRecord(
+      name: record.name, serverId: record.serverId, sequence: record.sequence, createdAt: record.createdAt,
+      state: state, fieldVersions: renamed(record.fieldVersions), firstVersion: record.firstVersion,
+      startVersions: record.startVersions, deletedWith: record.deletedWith, serviceFields: serviceFields)
+    // The others are computed by ``rebuild()``.
+    new.keys = RecordKeys(
+      released: Set(row.keys.released.flatMap { map.keyNames(of: row.name.entityType, after: renames, $0) }))
+    self.state.set(new, of: row.name, over: row)
+  }
+
+  /// Computes the keys and the digests of all records again.
+  package func rebuild() throws {
+    try flush()
+    try rows.removeDerived()
+    var names: [RecordName] = []
+    try forEachRow { names.append($0.name) }
+    for start in stride(from: 0, to: names.count, by: Self.rowsAtOnce) {
+      let page = Array(names[start..<min(start + Self.rowsAtOnce, names.count)])
+      try load(page)
+      for name in page {
+        guard var row = try row(name), let plan = map.plans[name.entityType] else { continue }
+        row.keys = try keys(of: row, plan)
+        row.digest = digest(of: row.record)
+        state.set(row, of: name, over: nil)
+      }
+      try flush()
+    }
+  }
+
+  private func keys(of row: RecordRow, _ plan: CheckPlan) throws -> RecordKeys {
+    let record = row.record
+    var version = SchemaChecker.Version(
+      name: row.name, serverId: record.serverId, state: record.state, createdAt: record.createdAt,
+      storedAt: row.storedAt, referenced: [:], computing: [])
+    version.referenced = try map.referencedValues(of: record.state.fields, plan) { name in
+      try self.row(name).map { ($0.record.state.fields, $0.record.serverId) }
+    }
+    let checked = try schema.withChecker { try $0.keys(of: version) }
+    return RecordKeys(
+      unique: checked.unique, released: row.keys.released.intersection(checked.unique.keys),
+      references: references(of: checked, plan))
+  }
+
+  /// Whether the account has any record.
+  package var hasRecords: Bool {
+    get throws { try !rows.page(PageSelection(after: 0, projects: nil), limit: 1, weight: .max).rows.isEmpty }
+  }
+
+  private func forEachRow(_ body: (RecordRow) throws -> Void) throws {
+    var selection = PageSelection(after: 0, projects: nil)
+    while true {
+      let page = try rows.page(selection, limit: Self.rowsAtOnce, weight: .max)
+      for row in page.rows.compactMap({ map.completed($0) ?? $0 }) { try body(row) }
+      guard !page.isLast, let last = page.rows.last else { return }
+      selection.after = last.record.sequence
+    }
+  }
+}
+
+extension EntityMap {
+  /// Inserts the row of a record into its table, without the values that it has released.
+  /// - Parameter rows: all records of the account.
+  /// - Returns: the values that the row lacks.
+  fileprivate func insert(
+    _ row: RecordRow, among rows: [RecordName: RecordRow], _ connection: WriteConnection
+  ) throws -> SyncObject {
+    guard let plan = plans[row.name.entityType] else { return [:] }
+    let record = row.record
+    var version = SchemaChecker.Version(
+      name: row.name, serverId: record.serverId, state: record.state, createdAt: record.createdAt,
+      storedAt: row.storedAt, referenced: [:], computing: [])
+    version.referenced = try referencedValues(of: record.state.fields, plan) { name in
+      rows[name].map { ($0.record.state.fields, $0.record.serverId) }
+    }
+    var released = SyncObject()
+    let keys = row.keys.released.isEmpty ? [] : try plan.table.uniqueKeys(in: connection)
+    for key in keys where row.keys.released.contains(key.name) {
+      guard let (column, value) = key.clearing(connection.environment, referenced: []) else { continue }
+      released[column.name] = record.state.fields[column.name]
+      version.referenced[column.name] = value
+    }
+    try connection.withoutChecks { try SchemaChecker.insert(version, plan, connection) }
+    return released
+  }
+
+  /// Returns the keys of an entity that have the columns of a former key.
+  fileprivate func keyNames(of type: String, after renames: [ColumnRename], _ key: String) -> [String] {
+    let names = plans[type]?.uniqueKeys.map(\.name) ?? []
+    let renamed = renames.reduce(key) { $0.replacing(SQL.quoted($1.from), with: SQL.quoted($1.to)) }
+    return names.filter { $0 == renamed }
+  }
+
+  /// Returns the values that the columns store whose references travel as UUIDs.
+  fileprivate func referencedValues(
+    of fields: SyncObject, _ plan: CheckPlan, find: (RecordName) throws -> (fields: SyncObject, serverId: Int64)?
+  ) throws -> [String: SQLArgument] {
+    var values: [String: SQLArgument] = [:]
+    for column in plan.table.references {
+      guard let reference = column.reference, case .text(let uuid)? = fields[column.name] else { continue }
+      values[column.name] = try value(of: reference, uuid, find: find)
+    }
+    return values
+  }
+}
