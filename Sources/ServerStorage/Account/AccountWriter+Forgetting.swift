@@ -1,6 +1,6 @@
 import SyncModel
 
-/// Forgetting what devices no longer need, and rows that the schemas create.
+/// Forgetting what devices no longer need.
 extension AccountWriter {
   package func hasTombstone(of name: RecordName) throws -> Bool {
     if let changed = state.changes.tombstones[name] { return changed != nil }
@@ -54,28 +54,5 @@ extension AccountWriter {
       if some.contains(where: { $0 != name }) { return true }
     }
     return false
-  }
-
-  /// Adopts rows that the schemas create as records that have not changed since before the first version.
-  package func adoptSeeds(at time: Int64) throws {
-    try load(schema.seeds.map(\.name))
-    for seed in schema.seeds where try row(seed.name) == nil {
-      try adopt(seed.name, seed.state, createdAt: seed.createdAt, at: time)
-    }
-  }
-
-  /// Stores a row that a schema has created.
-  func adopt(_ name: RecordName, _ state: RecordState, createdAt: Int64, at time: Int64) throws {
-    guard let plan = map.plans[name.entityType] else { return }
-    var state = state
-    state.syncVersion = 1
-    let serverId = try nextServerId(name.entityType)
-    var version = SchemaChecker.Version(
-      name: name, serverId: serverId, state: state, createdAt: createdAt, storedAt: time, referenced: [:], computing: [])
-    var row = try check(&version, over: nil, nil, plan, checksReferences: false)
-    row.record = ServerRecord(
-      name: name, serverId: serverId, sequence: nextSequence(), createdAt: createdAt, state: row.record.state,
-      fieldVersions: [:], firstVersion: 0, startVersions: startVersions(after: nil))
-    try set(row, over: nil, at: time)
   }
 }

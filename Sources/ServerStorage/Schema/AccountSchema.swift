@@ -10,6 +10,8 @@ package final class AccountSchema: Sendable {
   package let schemas: [Schema]
   /// The facts about each entity.
   package let descriptions: [String: EntityDescription]
+  /// The entities of the schemas.
+  package let entities: Entities
   package let map: EntityMap
   /// The rows that the schemas create, such as reference data. Every device has them.
   let seeds: [Seed]
@@ -24,6 +26,10 @@ package final class AccountSchema: Sendable {
     let name: RecordName
     let createdAt: Int64
     let state: RecordState
+
+    init(_ type: String, _ row: StoredRecord) {
+      (name, createdAt, state) = (RecordName(type, row.uuid), row.createdAt, row.state)
+    }
   }
 
   /// - Parameter environment: the clock and the random source for defaults of columns.
@@ -32,7 +38,7 @@ package final class AccountSchema: Sendable {
     (self.schemas, self.environment) = (schemas, environment)
     content = try SchemaCache.shared.value(for: SchemaDigest(of: schemas)) { try Content(schemas) }
     (map, descriptions, seeds) = (content.map, content.descriptions, content.seeds)
-    records = content.records
+    (records, entities) = (content.records, content.entities)
   }
 
   /// The schemas in the order in which they are applied, FieldVault's own first.
@@ -53,6 +59,7 @@ package final class AccountSchema: Sendable {
 
   /// What the files of the schemas determine.
   private final class Content: Sendable {
+    let entities: Entities
     let map: EntityMap
     let descriptions: [String: EntityDescription]
     let seeds: [Seed]
@@ -64,7 +71,8 @@ package final class AccountSchema: Sendable {
       let whole = try Database.inMemory()
       defer { whole.close() }
       try Migrator.records(of: schemas).apply(to: whole)
-      let map = try whole.read { EntityMap(try Entities.read(from: $0)) }
+      entities = try whole.read { try Entities.read(from: $0) }
+      let map = EntityMap(entities)
       self.map = map
       descriptions = map.descriptions
       records = try whole.read { try MigrationRecord.all(in: $0) }
@@ -73,9 +81,7 @@ package final class AccountSchema: Sendable {
         for (type, table) in map.tables.sorted(by: { $0.key < $1.key }) {
           var rows: [StoredRecord] = []
           try table.forEach(where: "1", in: connection) { rows.append($0) }
-          seeds += rows.sorted { $0.uuid < $1.uuid }.map { row in
-            Seed(name: RecordName(type, row.uuid), createdAt: row.createdAt, state: row.state)
-          }
+          seeds += rows.sorted { $0.uuid < $1.uuid }.map { Seed(type, $0) }
         }
         return seeds
       }

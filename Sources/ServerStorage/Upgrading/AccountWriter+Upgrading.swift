@@ -36,6 +36,7 @@ extension AccountWriter {
     }
     let renames = Renames()
     try Migrator.records(of: schema.schemas, didRename: { found, _ in renames.add(found) }).apply(to: database)
+    var seeds: [AccountSchema.Seed] = []
     try database.read { connection in
       for (type, table) in map.tables.sorted(by: { $0.key < $1.key }) {
         var found: [StoredRecord] = []
@@ -45,11 +46,12 @@ extension AccountWriter {
           if let row = rows.removeValue(forKey: name) {
             try replace(row, stored, renames.names(of: type), released[name] ?? [:])
           } else {
-            try adopt(name, stored.state, createdAt: stored.createdAt, at: time)
+            seeds.append(AccountSchema.Seed(type, stored))
           }
         }
       }
     }
+    try adopt(seeds, at: time)
     // Records that a file has removed.
     for row in rows.values where map.tables[row.name.entityType] != nil { state.set(nil, of: row.name, over: row) }
     try rebuild()
@@ -120,7 +122,7 @@ extension AccountWriter {
     }
   }
 
-  private func keys(of row: RecordRow, _ plan: CheckPlan) throws -> RecordKeys {
+  func keys(of row: RecordRow, _ plan: CheckPlan) throws -> RecordKeys {
     let record = row.record
     var version = SchemaChecker.Version(
       name: row.name, serverId: record.serverId, state: record.state, createdAt: record.createdAt,

@@ -1,5 +1,6 @@
 import CipherSQL
 import SchemaModel
+import ServerStorage
 import SyncModel
 
 /// What happened to vaults and servers, as far as it excuses states that would be violations otherwise.
@@ -104,7 +105,8 @@ struct EndCheck {
       }
     }
     return HistoryCheck(
-      history: try store.history(in: server), connection: server, entities: try Entities.read(from: server),
+      history: try store.history(in: server), connection: server,
+      entities: try AccountSchema([workload.schema().schema], environment: .system).entities,
       store: store, operations: circumstances.operations,
       handled: handled, resent: resent)
   }
