@@ -19,7 +19,8 @@ public final class DiskFileStorage: FileStorage {
   private let accounts: AccountCache<AccountFiles>
 
   /// Creates the storage of files in a server's folder.
-  /// - Parameter openAccounts: the number of accounts whose databases stay open without a request.
+  /// - Parameter openAccounts: the number of accounts whose databases stay open without a request, until they have been
+  ///   idle for a minute.
   public convenience init(in folder: ServerFolder, openAccounts: Int = EmbeddedStorage.usualOpenAccounts) {
     self.init(in: folder, openAccounts: openAccounts) { Int64(try Files.freeBytes(at: $0)) }
   }
@@ -30,7 +31,10 @@ public final class DiskFileStorage: FileStorage {
     freeBytes: @escaping AccountFiles.FreeBytes
   ) {
     self.folder = folder
-    accounts = AccountCache(limit: openAccounts) { account in
+    accounts = AccountCache(
+      limit: openAccounts, clock: folder.environment.clock,
+      close: { $0.database.close(waitingAtMost: AccountDatabase.closeLimit) }
+    ) { account in
       let database = try AccountDatabase.files.open(account.folder, in: folder)
       return try AccountDatabase.files.store(over: database, of: account.folder, in: folder) { path, place in
         try AccountFiles(database, at: place, in: Files.parent(of: path), freeBytes: freeBytes)
@@ -287,9 +291,5 @@ public final class DiskFileStorage: FileStorage {
 
   /// Closes all databases. Transactions under way finish first; closing waits at most ``AccountDatabase/closeLimit``
   /// for them.
-  public func close() {
-    for files in accounts.removeAll() {
-      files.database.close(waitingAtMost: AccountDatabase.closeLimit)
-    }
-  }
+  public func close() { _ = accounts.closeAll(waitingAtMost: AccountDatabase.closeLimit) }
 }

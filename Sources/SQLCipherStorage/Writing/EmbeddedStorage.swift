@@ -26,7 +26,7 @@ public final class EmbeddedStorage: RecordStorage {
   /// Creates the storage. Accounts are opened, and their tables brought up to date, at their first request.
   /// - Parameters:
   ///   - names: the accounts of the folder. One of them is opened at once, to compare the schemas with it.
-  ///   - openAccounts: the number of accounts that stay open without a request.
+  ///   - openAccounts: the number of accounts that stay open without a request, until they have been idle for a minute.
   ///   - log: receives each failure that no request returns. The text contains no value of a record.
   /// - Throws: `SQLError` if a schema file fails, or was changed after it was applied.
   public init(
@@ -40,7 +40,7 @@ public final class EmbeddedStorage: RecordStorage {
     let open = { @Sendable (account: AccountName) in
       try Self.open(account, in: folder, schemas: schemas, waiters.waiters(of: account), log: log)
     }
-    accounts = AccountCache(limit: openAccounts, open: open)
+    accounts = AccountCache(limit: openAccounts, clock: folder.environment.clock, close: { $0.close() }, open: open)
     if let name = names.first {
       do {
         try accounts.keep(open(name), of: name)
@@ -156,10 +156,11 @@ public final class EmbeddedStorage: RecordStorage {
   /// Ends all waiting permanently.
   public func stopWaiting() { waiters.close() }
 
-  /// Closes all databases. Open transactions finish first, so that the files can be copied or moved afterwards.
+  /// Closes all databases. Open transactions finish first, and accounts that are being opened end their jobs, so that the
+  /// files can be copied or moved and another server can use the folder afterwards.
   public func close() {
     stopWaiting()
-    for store in accounts.removeAll() where !store.close() {
+    if !accounts.closeAll(waitingAtMost: AccountDatabase.closeLimit) {
       log("the server closed the records of an account that were still in use")
     }
   }
