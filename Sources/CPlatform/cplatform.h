@@ -107,6 +107,19 @@ static inline void cplatform_return_freed_memory(void) {
 #endif
 }
 
+// Raises the soft limit of open descriptors (RLIMIT_NOFILE) to the hard limit. Returns the soft limit, or the largest
+// number if it is unknown.
+static inline uint64_t cplatform_raise_descriptor_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit)) return UINT64_MAX;
+  struct rlimit raised = {limit.rlim_max, limit.rlim_max};
+#if defined(__APPLE__)
+  // The system refuses a soft limit above OPEN_MAX.
+  if (raised.rlim_cur > OPEN_MAX) raised.rlim_cur = OPEN_MAX;
+#endif
+  return setrlimit(RLIMIT_NOFILE, &raised) ? limit.rlim_cur : raised.rlim_cur;
+}
+
 // Prevents a child from inheriting descriptors from `first` on, except those that are passed explicitly. Returns 0 on
 // success, or if the system provides another way (POSIX_SPAWN_CLOEXEC_DEFAULT).
 static inline int cplatform_spawn_close_from(posix_spawn_file_actions_t *actions, int first) {

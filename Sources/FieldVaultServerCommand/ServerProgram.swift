@@ -54,7 +54,8 @@ enum ServerProgram {
       .value(
         "rate", "N", "sustained requests per second of one user; five times as many for files",
         default: "200"),
-      .value("max-connections", "N", "the maximum number of connections", default: "1024"),
+      .value(
+        "max-connections", "N", "the maximum number of connections, within the limit of open files", default: "1024"),
       .value(
         "max-connections-per-address", "N", "the maximum number from one address, such as that of a proxy",
         default: "512"),

@@ -52,9 +52,11 @@ public final class EmbeddedStorage: RecordStorage {
     }
   }
 
-  /// The number of accounts whose databases stay open. Those of an account use ten descriptors and, with the three schemas of
-  /// FieldVault, 10 to 20 MiB of memory.
+  /// The number of accounts whose databases stay open. Those of an account use, with the three schemas of FieldVault, 10 to
+  /// 20 MiB of memory.
   public static let usualOpenAccounts = 64
+  /// The number of descriptors that the databases of an account use.
+  public static let descriptorsPerAccount = 10
 
   /// Applies schemas to an empty database and reads the kinds of record.
   private static func entities(of schemas: [Schema]) throws -> [String: EntityDescription] {
