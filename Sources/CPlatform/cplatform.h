@@ -18,6 +18,9 @@
 #include <mach-o/dyld.h>
 #include <sys/random.h>
 #endif
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #if defined(__linux__)
 #include <ifaddrs.h>
 #include <linux/netlink.h>
@@ -95,6 +98,26 @@ static inline int cplatform_fcntl(int descriptor, int command, int argument) {
 static inline int cplatform_forbid_core_files(void) {
   struct rlimit none = {0, 0};
   return setrlimit(RLIMIT_CORE, &none);
+}
+
+// Returns freed memory to the system. The GNU C library keeps it otherwise; other libraries return it themselves.
+static inline void cplatform_return_freed_memory(void) {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
+// Raises the soft limit of open descriptors (RLIMIT_NOFILE) to the hard limit. Returns the soft limit, or the largest
+// number if it is unknown.
+static inline uint64_t cplatform_raise_descriptor_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit)) return UINT64_MAX;
+  struct rlimit raised = {limit.rlim_max, limit.rlim_max};
+#if defined(__APPLE__)
+  // The system refuses a soft limit above OPEN_MAX.
+  if (raised.rlim_cur > OPEN_MAX) raised.rlim_cur = OPEN_MAX;
+#endif
+  return setrlimit(RLIMIT_NOFILE, &raised) ? limit.rlim_cur : raised.rlim_cur;
 }
 
 // Prevents a child from inheriting descriptors from `first` on, except those that are passed explicitly. Returns 0 on

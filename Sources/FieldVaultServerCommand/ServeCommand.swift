@@ -2,6 +2,7 @@ import CipherSQL
 import CommandLineKit
 import FileServer
 import HTTPServer
+import Platform
 import SQLCipherStorage
 import SchemaModel
 import ServerStorage
@@ -44,14 +45,14 @@ enum ServeCommand {
     var limits = ServerLimits()
     limits.http.bodyBytes = try arguments.integer("max-body", in: 1_024...(1 << 30)) ?? limits.http.bodyBytes
     let most = 1...1_000_000
-    limits.http.connections = try arguments.integer("max-connections", in: most) ?? limits.http.connections
+    limits.openAccounts = try arguments.integer("open-accounts", in: most) ?? limits.openAccounts
+    limits.http.connections = try connections(arguments, limits)
     limits.http.connectionsPerAddress =
       try arguments.integer("max-connections-per-address", in: most)
       ?? min(limits.http.connectionsPerAddress, limits.http.connections)
     limits.waiters = try arguments.integer("max-waiting", in: most) ?? min(limits.waiters, limits.http.connections)
     limits.waitersPerUser =
       try arguments.integer("max-waiting-per-user", in: most) ?? min(limits.waitersPerUser, limits.waiters)
-    limits.openAccounts = try arguments.integer("open-accounts", in: most) ?? limits.openAccounts
     limits.requestsPerSecond = try arguments.integer("rate", in: 1...1_000_000) ?? limits.requestsPerSecond
     limits.requestBurst = limits.requestsPerSecond * 5
     limits.files.requestsPerSecond = limits.requestsPerSecond * 5
@@ -78,6 +79,32 @@ enum ServeCommand {
     settings.objectStore = objectStore
     return try FieldVaultServer(settings)
   }
+
+  /// Returns the greatest number of connections, which together with the open accounts must fit the descriptors of this
+  /// process. The default is lowered to fit.
+  private static func connections(_ arguments: ParsedArguments, _ limits: ServerLimits) throws -> Int {
+    let descriptors = ProcessResources.raiseDescriptorLimit()
+    let free = descriptors - Self.reservedDescriptors
+    let largest = free - limits.openAccounts * EmbeddedStorage.descriptorsPerAccount
+    let reason = "the system permits \(descriptors) open files"
+    guard largest > 0 else {
+      throw arguments.mistake(
+        "--open-accounts is at most \(max(free - 1, 0) / EmbeddedStorage.descriptorsPerAccount): \(reason)",
+        about: "open-accounts", hint: "raise the hard limit of open files: ulimit -Hn, or LimitNOFILE of systemd")
+    }
+    guard let connections = try arguments.integer("max-connections", in: 1...1_000_000) else {
+      return min(limits.http.connections, largest)
+    }
+    guard connections <= largest else {
+      throw arguments.mistake(
+        "--max-connections is at most \(largest) with --open-accounts \(limits.openAccounts): \(reason)",
+        about: "max-connections", hint: "lower --open-accounts, or raise the hard limit of open files")
+    }
+    return connections
+  }
+
+  /// The descriptors for all else: the directory, sockets that listen, the log.
+  private static let reservedDescriptors = 64
 
   private static func publicURL(_ arguments: ParsedArguments) throws -> String {
     guard var url = arguments.value("public-url") else { return "" }

@@ -54,14 +54,15 @@ enum ServerProgram {
       .value(
         "rate", "N", "sustained requests per second of one user; five times as many for files",
         default: "200"),
-      .value("max-connections", "N", "the maximum number of connections", default: "1024"),
+      .value(
+        "max-connections", "N", "the maximum number of connections, within the limit of open files", default: "1024"),
       .value(
         "max-connections-per-address", "N", "the maximum number from one address, such as that of a proxy",
         default: "512"),
       .value("max-waiting", "N", "the maximum number of requests that wait for a change", default: "1000"),
       .value("max-waiting-per-user", "N", "the maximum number of one user", default: "100"),
       .value(
-        "open-accounts", "N", "how many accounts keep their databases open: ten files and 10 to 20 MiB each",
+        "open-accounts", "N", "how many accounts stay open for a minute after a request: ten files, 10 to 20 MiB each",
         default: "64"),
       .value("max-file", "BYTES", "the maximum size of a file", default: "10737418240"),
       .value("quota", "BYTES", "the storage for the files of one user", default: "107374182400"),

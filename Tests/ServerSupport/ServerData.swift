@@ -20,3 +20,11 @@ package func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
   var random = Seeded(seed)
   return random.bytes(count)
 }
+
+/// Returns the files below a folder that this process has open.
+package func openFiles(in folder: String) throws -> [String] {
+  let links = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").map { "/proc/self/fd/\($0)" }
+  // The descriptor that lists the folder is closed by now.
+  let files = links.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: $0) }
+  return files.filter { $0.hasPrefix(folder) }.sorted()
+}

@@ -122,4 +122,42 @@ import Testing
     server.signal(SIGTERM)
     #expect(try await server.end() == 0)
   }
+
+  /// Starts the server with limits of open files, as a service manager does.
+  private func serve(softLimit: Int, hardLimit: Int, _ more: String...) throws -> ChildProcess {
+    let words = [try builtProgram("fieldvault-server"), "serve", "--data", data, "--listen", "127.0.0.1:0"] + more
+    return try ChildProcess(
+      "/bin/sh", ["-c", "ulimit -Sn \(softLimit) && ulimit -Hn \(hardLimit) && exec \"$@\"", "sh"] + words,
+      output: .file(folder.file("out")), errors: .file(folder.file("err")))
+  }
+
+  @Test("Connections and open accounts that do not fit the limit of open files are refused with the largest number")
+  func descriptorLimit() async throws {
+    func errors(connections: Int, accounts: Int) throws -> String {
+      let server = try serve(
+        softLimit: 256, hardLimit: 1_000, "--max-connections", "\(connections)", "--open-accounts", "\(accounts)")
+      #expect(server.wait(within: .seconds(60))?.status == 2)
+      return try String(contentsOfFile: folder.file("err"), encoding: .utf8)
+    }
+    let connections = try errors(connections: 837, accounts: 10)
+    #expect(connections.contains("--max-connections is at most 836 with --open-accounts 10"), "\(connections)")
+    let accounts = try errors(connections: 1, accounts: 94)
+    #expect(accounts.contains("--open-accounts is at most 93"), "\(accounts)")
+  }
+
+  @Test("The server raises its limit of open files as far as the system permits, and its connections fit it")
+  func raisedLimit() async throws {
+    let server = try serve(softLimit: 64, hardLimit: 1_000, "--max-connections", "836", "--open-accounts", "10")
+    try await eventually {
+      if server.poll() != nil { throw Unexpected(try String(contentsOfFile: folder.file("err"), encoding: .utf8)) }
+      return try String(contentsOfFile: folder.file("out"), encoding: .utf8).hasPrefix("listening on ")
+    }
+    #if os(Linux)
+      let limits = try String(contentsOfFile: "/proc/\(server.id)/limits", encoding: .utf8)
+      let files = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max open files") })
+      #expect(files.split(separator: " ").dropFirst(3).prefix(2) == ["1000", "1000"])
+    #endif
+    server.signal(SIGTERM)
+    #expect(try server.wait().status == 0)
+  }
 }

@@ -17,9 +17,12 @@ import SyncModel
 public final class DiskFileStorage: FileStorage {
   private let folder: ServerFolder
   private let accounts: AccountCache<AccountFiles>
+  /// The times at which uploads of accounts expire next, as read after the last use of each account.
+  private let expiries = Locked<[String: Int64]>([:])
 
   /// Creates the storage of files in a server's folder.
-  /// - Parameter openAccounts: the number of accounts whose databases stay open without a request.
+  /// - Parameter openAccounts: the number of accounts whose databases stay open without a request, until they have been
+  ///   idle for a minute.
   public convenience init(in folder: ServerFolder, openAccounts: Int = EmbeddedStorage.usualOpenAccounts) {
     self.init(in: folder, openAccounts: openAccounts) { Int64(try Files.freeBytes(at: $0)) }
   }
@@ -30,7 +33,10 @@ public final class DiskFileStorage: FileStorage {
     freeBytes: @escaping AccountFiles.FreeBytes
   ) {
     self.folder = folder
-    accounts = AccountCache(limit: openAccounts) { account in
+    accounts = AccountCache(
+      limit: openAccounts, clock: folder.environment.clock,
+      close: { $0.database.close(waitingAtMost: AccountDatabase.closeLimit) }
+    ) { account in
       let database = try AccountDatabase.files.open(account.folder, in: folder)
       return try AccountDatabase.files.store(over: database, of: account.folder, in: folder) { path, place in
         try AccountFiles(database, at: place, in: Files.parent(of: path), freeBytes: freeBytes)
@@ -39,6 +45,13 @@ public final class DiskFileStorage: FileStorage {
   }
 
   private func files(_ account: AccountName) async throws -> AccountFiles {
+    // The caller may begin an upload.
+    expiries.withLock { $0[account.folder] = nil }
+    return try await unusedFiles(account)
+  }
+
+  /// Returns the files for a reader that begins no upload.
+  private func unusedFiles(_ account: AccountName) async throws -> AccountFiles {
     let files = try await accounts.store(of: account)
     try files.place.check()
     return files
@@ -145,6 +158,23 @@ public final class DiskFileStorage: FileStorage {
       }
     }
   }
+
+  /// Returns whether an upload may have expired. Opens no account. Without an object
+  /// store, an account without the folder of its files has no upload.
+  public func mayExpire(_ account: AccountName, at time: Int64, hasObjects: Bool) -> Bool {
+    if let known = expiries.withLock({ $0[account.folder] }) { return known <= time }
+    return hasObjects || Files.exists("\(folder.path)/accounts/\(account.folder)/files")
+  }
+
+  /// Reads when the next upload of an account expires.
+  public func readExpiry(_ account: AccountName, at time: Int64) async throws {
+    let next = try await unusedFiles(account).database.read { try FileTables(connection: $0).nextExpiry() }
+    // Limited, because a request that had the account before this call may still begin an upload.
+    expiries.withLock { $0[account.folder] = min(next ?? .max, time + Self.expiryLifetime) }
+  }
+
+  /// The time for which a known expiry is used: six hours, in milliseconds.
+  private static let expiryLifetime: Int64 = 6 * 3_600_000
 
   /// - Parameter time: if not `nil`, an upload that expires later is not removed.
   private func removeUpload(_ id: String, _ files: AccountFiles, expiredAt time: Int64?) async throws {
@@ -287,9 +317,5 @@ public final class DiskFileStorage: FileStorage {
 
   /// Closes all databases. Transactions under way finish first; closing waits at most ``AccountDatabase/closeLimit``
   /// for them.
-  public func close() {
-    for files in accounts.removeAll() {
-      files.database.close(waitingAtMost: AccountDatabase.closeLimit)
-    }
-  }
+  public func close() { _ = accounts.closeAll(waitingAtMost: AccountDatabase.closeLimit) }
 }

@@ -67,6 +67,14 @@ public protocol FileStorage: Sendable {
   /// Removes uploads that have expired and have no writer.
   func expire(_ account: AccountName, at time: Int64) async throws
 
+  /// Returns whether an upload may have expired, or an object may have to be removed. Opens no account, so that an unknown
+  /// account counts as one that may.
+  /// - Parameter hasObjects: whether devices transfer files to an object store.
+  func mayExpire(_ account: AccountName, at time: Int64, hasObjects: Bool) -> Bool
+
+  /// Reads when the next upload of an account expires, for ``mayExpire(_:at:hasObjects:)`` until the account is used again.
+  func readExpiry(_ account: AccountName, at time: Int64) async throws
+
   /// Marks contents that no record needs and bytes without a row, and removes the files that ``FileSweep`` names.
   func sweep(_ account: AccountName, _ rule: SweepRule) async throws
 

@@ -74,6 +74,19 @@ package struct FileTables {
     try connection.fetch("SELECT id FROM Upload WHERE expiresAt <= \(time)", as: String.self)
   }
 
+  /// Returns the earliest time at which an upload expires or an object may be removed; `nil` if there is none.
+  func nextExpiry() throws -> Int64? {
+    try connection.fetch(
+      """
+      SELECT time FROM (
+        SELECT min(expiresAt) AS time FROM Upload
+        UNION ALL SELECT min(expiresAt) FROM ObjectUpload
+        UNION ALL SELECT min(notBefore) FROM ObjectRemoval)
+      WHERE time IS NOT NULL
+      """, as: Int64.self
+    ).min()
+  }
+
   /// Returns a page of the UUIDs of contents, in order.
   func contents(after last: String, limit: Int) throws -> [String] {
     try connection.fetch(

@@ -27,7 +27,7 @@ public final class EmbeddedStorage: RecordStorage {
   /// Creates the storage. Accounts are opened, and their tables brought up to date, at their first request.
   /// - Parameters:
   ///   - names: the accounts of the folder. One of them is opened at once, to compare the schemas with it.
-  ///   - openAccounts: the number of accounts that stay open without a request.
+  ///   - openAccounts: the number of accounts that stay open without a request, until they have been idle for a minute.
   ///   - log: receives each failure that no request returns. The text contains no value of a record.
   /// - Throws: `SQLError` if a schema file fails, or was changed after it was applied.
   public init(
@@ -43,7 +43,7 @@ public final class EmbeddedStorage: RecordStorage {
     let open = { @Sendable (account: AccountName) in
       try Self.open(account, in: folder, schema, waiters.waiters(of: account), log: log)
     }
-    accounts = AccountCache(limit: openAccounts, open: open)
+    accounts = AccountCache(limit: openAccounts, clock: folder.environment.clock, close: { $0.close() }, open: open)
     if let name = names.first {
       do {
         try accounts.keep(open(name), of: name)
@@ -55,9 +55,11 @@ public final class EmbeddedStorage: RecordStorage {
     }
   }
 
-  /// The number of accounts whose databases stay open. Those of an account use ten descriptors and, with the three schemas of
-  /// FieldVault, 10 to 20 MiB of memory.
+  /// The number of accounts whose databases stay open. Those of an account use, with the three schemas of FieldVault, 10 to
+  /// 20 MiB of memory.
   public static let usualOpenAccounts = 64
+  /// The number of descriptors that the databases of an account use.
+  public static let descriptorsPerAccount = 10
 
   private func store(_ account: AccountName) async throws -> AccountStore {
     let store = try await accounts.store(of: account)
@@ -142,10 +144,11 @@ public final class EmbeddedStorage: RecordStorage {
   /// Ends all waiting permanently.
   public func stopWaiting() { waiters.close() }
 
-  /// Closes all databases. Open transactions finish first, so that the files can be copied or moved afterwards.
+  /// Closes all databases. Open transactions finish first, and accounts that are being opened end their jobs, so that the
+  /// files can be copied or moved and another server can use the folder afterwards.
   public func close() {
     stopWaiting()
-    for store in accounts.removeAll() where !store.close() {
+    if !accounts.closeAll(waitingAtMost: AccountDatabase.closeLimit) {
       log("the server closed the records of an account that were still in use")
     }
   }

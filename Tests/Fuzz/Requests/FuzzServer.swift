@@ -151,6 +151,8 @@ private struct NoFiles: FileStorage {
   func removeContent(_ account: AccountName, _ name: ContentName) async throws {}
   func usedBytes(_ account: AccountName, by userId: Int64) async throws -> Int64 { 0 }
   func expire(_ account: AccountName, at time: Int64) async throws {}
+  func mayExpire(_ account: AccountName, at time: Int64, hasObjects: Bool) -> Bool { false }
+  func readExpiry(_ account: AccountName, at time: Int64) async throws {}
   func sweep(_ account: AccountName, _ rule: SweepRule) async throws {}
   func close() {}
 }

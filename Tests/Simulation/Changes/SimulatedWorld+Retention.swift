@@ -33,7 +33,7 @@ extension SimulatedWorld {
       scheduler.skip(Int64(days) * 86_400_000_000)
       trace.note("change", "\(days) days pass")
       if changes.random.chance(0.5) {
-        // The server advances its time, and forgets when it starts.
+        // The server advances its time and forgets, and starts again with this time.
         scheduler.run(until: scheduler.now + 1_000_000)
         try restartServer(byPowerCut: false)
         scheduler.run(until: scheduler.now + 1_000_000)

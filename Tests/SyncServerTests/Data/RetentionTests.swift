@@ -49,41 +49,49 @@ import Testing
     await server.server.stop()
   }
 
-  @Test("A server whose wall clock is 100 days ahead of its data forgets no deletion when it starts")
+  @Test("A server whose wall clock is 100 days ahead of its data forgets no newer deletion in twelve hours")
   func startAfterAJump() async throws {
-    let temporary = try TemporaryFolder()
-    let folder = try ServerFolder(temporary.path + "/data", isCreating: true)
-    let directory = try ServerDirectory(in: folder)
-    defer { directory.close() }
-    _ = try directory.addUser("ada", account: "water")
-    let account = try #require(try directory.accounts().first)
-    let storage = try EmbeddedStorage(in: folder, schemas: [RestorationSchema.schema], accounts: [])
-    defer { storage.close() }
-    let files = DiskFileStorage(in: folder)
-    defer { files.close() }
-    let then = Date.nowInMilliseconds().milliseconds - 100 * Self.day
-    let name = RecordName("Project", newUuid())
-    try await storage.write(account) { data in
-      let state = RecordState(fields: ["title": "Dam"], updatedAt: then)
-      let record = try data.store(name, over: nil, state, createdAt: then, at: then)
-      let gone = state.applying(RecordPatch(isDeleted: true, updatedAt: then))
-      _ = try data.store(name, over: record, gone, createdAt: then, at: then)
+    let data = try await OldAccounts(1)
+    try await data.runRetention { advance in
+      // The time of retention advances by at most twice the time that passes.
+      for _ in 0..<25 { try await advance() }
     }
-    // Has expired, and is given up behind the deletions that are forgotten.
-    let upload = try await files.begin(
-      account,
-      NewUpload(
-        userId: 1, name: ContentName(content: newUuid(), variant: .full), length: 1, metadata: "", expiry: 1),
-      quota: 1 << 40, at: 0)
-    let retention = Retention(
-      days: 90, storage: storage, files: files, inUse: { _, contents in Set(contents) }, directory: directory,
-      log: .silent)
-    let clock = try ServerClock(directory)
-    let work = Task { await retention.run(clock) }
-    while try await files.upload(account, upload.id) != nil { try await Task.sleep(for: .milliseconds(5)) }
-    work.cancel()
-    await work.value
-    #expect(try await storage.read(account) { try $0.isDeleted(name) } == true)
+    #expect(try await data.left(data.older) == 0)
+    #expect(try await data.left(data.newer) == 1)
+  }
+
+  @Test("Every account forgets its old data within six hours, few in an hour and at most one at the start")
+  func spreadsAccounts() async throws {
+    let data = try await OldAccounts(16)
+    try data.directory.storeRetentionTime(data.time.now)
+    let upload = try await data.beginUpload(data.accounts[0], expiry: data.time.now)
+    try await data.runRetention { advance in
+      try await eventually { try await data.files.upload(data.accounts[0], upload) == nil }
+      #expect(try data.openFiles("files.db").count == 1)
+      var left = try await data.left(data.newer)
+      #expect(left >= 15)
+      for _ in 0..<5 {
+        for _ in 0..<5 { try await advance() }
+        let next = try await data.left(data.newer)
+        #expect(left - next <= 8)
+        left = next
+      }
+      #expect(left == 0)
+    }
+  }
+
+  @Test("An account is due once in each six hours of retention time, also across a restart")
+  func slots() {
+    let accounts = (0..<1_000).map { AccountName(name: "", folder: String(format: "%032x", $0)) }
+    let start: Int64 = 1_767_225_600_000
+    var visits = [Int](repeating: 0, count: accounts.count)
+    for round in Int64(0)..<48 {
+      let (last, now) = (start + round * 900_000, start + (round + 1) * 900_000)
+      let due = accounts.indices.filter { RetentionSlot(accounts[$0]).isPassed(after: last, until: now) }
+      #expect((10...90).contains(due.count))
+      for index in due { visits[index] += 1 }
+    }
+    #expect(visits.allSatisfy { $0 == 2 })
   }
 
   @Test("A change is never stored under a time before that of retention")

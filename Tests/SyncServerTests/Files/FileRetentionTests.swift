@@ -62,8 +62,10 @@ import Testing
       writer.close()
       begun.append((account, try await begin(10, expiry: 1_000).id, finished.name))
     }
-    await retention.expireUploads(at: 2_000)
-    for round in 1...3 { await retention.forget(before: 2_000, at: Int64(round) * FileSweep.grace) }
+    for account in accounts { await retention.expireUploads(of: account, at: 2_000) }
+    for round in 1...3 {
+      for account in accounts { await retention.forget(account, before: 2_000, at: Int64(round) * FileSweep.grace) }
+    }
     #expect(begun.count == 2)
     for (account, upload, content) in begun {
       #expect(try await disk.upload(account, upload) == nil)
@@ -117,7 +119,7 @@ import Testing
     func forget(before time: Int64) async {
       for _ in 0..<4 {
         now += FileSweep.grace
-        await retention.forget(before: time, at: now)
+        await retention.forget(account, before: time, at: now)
       }
     }
     let future = Date.nowInMilliseconds().milliseconds + 1_000

@@ -55,7 +55,7 @@ import Testing
     func isKept(after days: Int64) async throws -> Bool {
       time.advance(by: .seconds(days * 86_400))
       let now = try clock.advance(wall: environment.now)
-      await retention.forget(before: now.limit(days: 90), at: now.now)
+      await retention.forget(account, before: now.limit(days: 90), at: now.now)
       return try await server.server.storage.read(account) { try $0.largestStoredTime } != nil
     }
     #expect(try await isKept(after: 89))
