@@ -8,13 +8,16 @@ import Testing
 @Suite struct KeyTextTests {
   private static let values: [SQLArgument] = [
     .null, .integer(0), .integer(1), .integer(-1), .integer(.max), .integer(1 << 53), .real(0), .real(-0.0), .real(1),
-    .real(1.5), .real(9_007_199_254_740_992), .real(1e300), .real(9.3e18), .text(""), .text("a"), .text("A"), .text("a "),
-    .text(" a"), .text("a  "), .text("1"), .text("é"), .text("É"), .text("e\u{301}"), .text("z"), .text("Z"), .text("a\tb"),
+    .real(1.5), .real(9_007_199_254_740_992), .real(1e300), .real(9.3e18), .text(""), .text("a"), .text("A"),
+    .text("a "),
+    .text(" a"), .text("a  "), .text("1"), .text("é"), .text("É"), .text("e\u{301}"), .text("z"), .text("Z"),
+    .text("a\tb"),
     .text(String(repeating: "x", count: 200)), .text(String(repeating: "x", count: 201)), .blob([]), .blob([0x61]),
     .blob([0]),
   ]
 
-  @Test("A text is equal for values that a unique index does not distinguish", arguments: ["BINARY", "NOCASE", "RTRIM"])
+  @Test(
+    "A text is equal for values that a unique index does not distinguish", arguments: ["BINARY", "NOCASE", "RTRIM"])
   func single(collation: String) throws {
     let database = try Database.inMemory()
     defer { database.close() }

@@ -76,8 +76,10 @@ import Testing
       gone.isDeleted = true
       gone.updatedAt = 3
       _ = try data.store(thing, over: changed, gone, createdAt: 1, computing: [], serviceFields: nil, at: 3)
-      // Takes the UNIQUE value of the deleted record.
-      _ = try data.store(other, over: nil, state("blue", 4), createdAt: 1, at: 4)
+      // Takes the UNIQUE value of the deleted record. A field that is NULL is not stored.
+      var values = state("blue", 4)
+      values.fields["weight"] = .null
+      _ = try data.store(other, over: nil, values, createdAt: 1, at: 4)
     }
     let before = try await older.read(account) { try $0.record(thing) }
     let released = try await older.read(account) { try Self.keys(of: thing, $0).released }
@@ -93,6 +95,7 @@ import Testing
     #expect(record.state.fields["color"] == "blue")
     #expect(try await newer.read(account) { try Self.keys(of: thing, $0).released } == ["\"color\""])
     #expect(record.state.userEditedFields == ["color", "weight"])
+    #expect(try await newer.read(account) { try $0.record(other) }?.state.fields == ["color": "blue", "weight": .null])
     #expect(record.hasChanged("color", after: 1) && !record.hasChanged("color", after: 2))
   }
 }

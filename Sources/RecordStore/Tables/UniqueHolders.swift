@@ -72,7 +72,8 @@ extension RecordTable {
       let shared = names.compactMap { places[$0] }.map { columns[$0] }
       guard !shared.isEmpty else { return nil }
       return UniqueKey(
-        name: index.keyName, columns: shared, terms: index.terms, condition: index.condition, isWhole: shared.count == names.count)
+        name: index.keyName, columns: shared, terms: index.terms, condition: index.condition,
+        isWhole: shared.count == names.count)
     }
   }
 

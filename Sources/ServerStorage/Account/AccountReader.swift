@@ -164,7 +164,7 @@ struct CascadeSource {
   let jobs: [AccountJob]
 
   /// Returns records with their ancestors.
-  mutating func graph(of names: [RecordName]) throws -> CascadeGraph<RecordName> {
+  func graph(of names: [RecordName]) throws -> CascadeGraph<RecordName> {
     var graph = CascadeGraph<RecordName>()
     let pending = Set(jobs.filter { $0.kind == .cascade }.map(\.name))
     var open = Set(names)

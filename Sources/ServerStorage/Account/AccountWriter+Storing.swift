@@ -116,7 +116,9 @@ extension AccountWriter {
       plan.table.references(in: version.state.fields).map { RecordName($0.type, $0.uuid) })
     var missing: [String] = []
     for column in plan.table.references {
-      guard let reference = column.reference, case .text(let uuid)? = version.state.fields[column.name] else { continue }
+      guard let reference = column.reference, case .text(let uuid)? = version.state.fields[column.name] else {
+        continue
+      }
       if let value = try value(of: reference, uuid, in: version) {
         version.referenced[column.name] = value
         continue

@@ -27,7 +27,9 @@ struct AgreementCheck {
         let summary = digests.entities[type]
         if summary?.digest == ours.digest || summary == nil && ours.count == 0 {
           try compareVersions(device, table)
-          try ContentCheck(server: server, state: state).check(device, table)
+          if let first = state.devices.first, first.name != device.name {
+            try ContentCheck(first: first, state: state).check(device, table)
+          }
           continue
         }
         try compare(device, table)

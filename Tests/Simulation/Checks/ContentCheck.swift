@@ -3,10 +3,11 @@ import RecordStore
 import SyncModel
 import VaultStore
 
-/// Statement 6 for the values themselves: equal versions have equal numbers and bytes. Digests cannot show a value that
-/// its form on the wire changes, because both sides compute them from that form.
+/// Statement 6 for the values themselves: equal versions have equal numbers and bytes on all devices. Digests cannot show a
+/// value that its form on the wire changes, because they are computed from that form, which is all that the server stores.
 struct ContentCheck {
-  let server: Connection
+  /// The device that the others are compared with.
+  let first: any WatchedDevice
   let state: StateOfRecord
 
   /// - Throws: ``Violation``
@@ -18,29 +19,30 @@ struct ContentCheck {
     for column in columns {
       let name = column.name
       let theirs = Dictionary(
-        try server.fetchRows(
-          SQL(raw: "SELECT uuid, syncVersion, \(SQL.quoted(name)) FROM \(SQL.quoted(table.entity.table.name))"),
-          as: String.self, Int64.self, SQLArgument.self
-        ).map { ($0.0, ($0.1, $0.2)) }, uniquingKeysWith: { first, _ in first })
-      let ours = try device.read { connection in
-        try connection.fetchRows(
-          SQL(
-            raw: """
-              SELECT uuid, syncVersion, \(SQL.quoted(name)) FROM \(SQL.quoted(table.entity.table.name))
-              WHERE isDirty = 0 AND isDeleted = 0 ORDER BY uuid
-              """), as: String.self, Int64.self, SQLArgument.self)
-      }
-      for (uuid, version, value) in ours {
+        try Self.values(of: name, table, first).map { ($0.0, ($0.1, $0.2)) }, uniquingKeysWith: { first, _ in first })
+      for (uuid, version, value) in try Self.values(of: name, table, device) {
         guard let (otherVersion, other) = theirs[uuid], otherVersion == version, !Self.areEqual(other, value)
         else { continue }
         let type = table.entity.type
         throw Violation(
           6,
           [
-            "\(device.name) and the server have version \(version) of \(type) \(uuid) with different values of \(name): "
+            "\(device.name) and \(first.name) have version \(version) of \(type) \(uuid) with different values of \(name): "
               + "\(value) and \(other)"
           ] + (try state.lines(type, uuid)))
       }
+    }
+  }
+
+  private static func values(
+    of column: String, _ table: RecordTable, _ device: any WatchedDevice
+  ) throws -> [(String, Int64, SQLArgument)] {
+    try device.read { connection in
+      try connection.fetchRows(
+        """
+        SELECT uuid, syncVersion, \(identifier: column) FROM \(identifier: table.entity.table.name)
+        WHERE isDirty = 0 AND isDeleted = 0 ORDER BY uuid
+        """, as: String.self, Int64.self, SQLArgument.self)
     }
   }
 

@@ -50,18 +50,17 @@ struct HistoryCheck {
     }
   }
 
-  /// Versions grow by one, and each version with another marker has its own operation. Deletions are left out,
+  /// Versions grow, and each version with another marker has its own operation. Deletions are left out,
   /// because another record may have caused them.
   private func checkVersions() throws {
     var last: [String: ServerStore.Version] = [:]
     var stored: [String: [String]] = [:]
-    let forgets = history.contains(where: \.isForgotten)
     for version in history {
       let before = last[version.uuid]
-      // A new record begins above all versions of forgotten records, which may be those of other records.
-      let isNew = before.map { $0.isForgotten && $0.isDeleted } ?? true
-      let least = (before?.version ?? 0) + 1
-      guard version.version == least || isNew && version.version > least && forgets else {
+      // A transaction that changes a record several times stores the last version only. A new record begins above all
+      // versions of forgotten records, which may be those of other records.
+      let isForgotten = before.map { $0.isForgotten && $0.isDeleted } ?? false
+      guard version.version > before?.version ?? 0 || isForgotten else {
         throw Violation(
           3, ["\(version.entity) \(version.uuid): versions do not follow each other"] + lines(of: version.uuid))
       }

@@ -15,7 +15,7 @@ struct StateOfRecord {
     lines += history.lines(of: uuid)
     lines += try server.fetch(
       """
-      SELECT 'server: sequence ' || sequence || ' deleted ' || isDeleted || ' changed ' || fieldVersions
+      SELECT 'server: sequence ' || sequence || ' deleted ' || isDeleted || ' changed ' || fieldVersions || ' ' || fields
       FROM ServerRecord WHERE entityType = \(type) AND entityUuid = \(uuid)
       """, as: String.self)
     if let kind = workload.kind(type) {

@@ -20,9 +20,9 @@ extension AccountWriter {
     var rows: [RecordName: RecordRow] = [:]
     // Values that another record has, by the deleted record that has released them.
     var released: [RecordName: SyncObject] = [:]
-    try forEachRow { rows[$0.name] = $0 }
     try Migrator.records(of: applied).apply(to: database)
     let before = try database.read { EntityMap(try Entities.read(from: $0)) }
+    try forEachRow { rows[$0.name] = before.completed($0) ?? $0 }
     try database.writeAsMigration { connection in
       try DerivedTriggers.drop(in: connection)
       try WriteMode.purge(on: connection) {
@@ -145,7 +145,7 @@ extension AccountWriter {
     var selection = PageSelection(after: 0, projects: nil)
     while true {
       let page = try rows.page(selection, limit: Self.rowsAtOnce, weight: .max)
-      for row in page.rows.compactMap({ map.completed($0) ?? $0 }) { try body(row) }
+      for row in page.rows { try body(row) }
       guard !page.isLast, let last = page.rows.last else { return }
       selection.after = last.record.sequence
     }

@@ -26,13 +26,15 @@ struct AccountUpgrade {
       if pending.isEmpty {
         if wasTyped { try writer.rebuild() }
       } else if try writer.hasRecords {
-        for record in try writer.upgrade(from: Self.schemas(of: applied), at: now) where !applied.contains(where: {
+        for record in try writer.upgrade(from: Self.schemas(of: applied), at: now)
+        where !applied.contains(where: {
           $0.schema == record.schema && $0.version == record.version
         }) {
           try record.insert(into: connection)
         }
       } else {
-        for record in schema.records where !applied.contains(where: {
+        for record in schema.records
+        where !applied.contains(where: {
           $0.schema == record.schema && $0.version == record.version
         }) {
           try record.insert(into: connection)

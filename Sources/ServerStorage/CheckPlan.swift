@@ -84,7 +84,10 @@ struct CheckPlan: Sendable {
 
   /// The columns that each insertion sets before the fields.
   static func common(_ table: RecordTable) -> [String] {
-    [table.entity.key, "serverId", "syncVersion", "isDirty", "syncStatus", "isDeleted", "updatedAt", "createdAt", "lastSyncedAt"]
+    [
+      table.entity.key, "serverId", "syncVersion", "isDirty", "syncStatus", "isDeleted", "updatedAt", "createdAt",
+      "lastSyncedAt",
+    ]
       + (table.keepsUserEdits ? [Entity.userEditsColumn] : [])
   }
 
@@ -93,7 +96,6 @@ struct CheckPlan: Sendable {
   }
 
 }
-
 
 extension CheckPlan.Reference {
   /// - Returns: `nil` for a key to columns that are not unique, which SQLite cannot enforce.

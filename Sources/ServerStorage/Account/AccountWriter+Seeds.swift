@@ -31,7 +31,8 @@ extension AccountWriter {
     while hasChanged {
       hasChanged = false
       for seed in seeds {
-        guard let stored = try row(seed.name), let project = try project(of: stored.record), stored.project == nil else {
+        guard let stored = try row(seed.name), let project = try project(of: stored.record), stored.project == nil
+        else {
           continue
         }
         var row = stored
