@@ -12,9 +12,12 @@ struct ContentCheck {
 
   /// - Throws: ``Violation``
   func check(_ device: any WatchedDevice, _ table: RecordTable) throws {
+    // The first device may have another version of the schema.
+    guard let known = first.vault.syncCatalog.tables[table.entity.type]?.places else { return }
     // The text of a JSON value may differ, and a reference has the local value of the referenced key.
     let columns = table.columns.filter { column in
       column.reference == nil && column.column.type != .json && !table.rules[column.name].isComputed
+        && known[column.name] != nil
     }
     for column in columns {
       let name = column.name

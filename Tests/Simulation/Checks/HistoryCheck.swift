@@ -53,8 +53,8 @@ struct HistoryCheck {
   /// Versions grow, and each version with another marker has its own operation. Deletions are left out,
   /// because another record may have caused them.
   private func checkVersions() throws {
+    var acknowledged = try acknowledgements()
     var last: [String: ServerStore.Version] = [:]
-    var stored: [String: [String]] = [:]
     for version in history {
       let before = last[version.uuid]
       // A transaction that changes a record several times stores the last version only. A new record begins above all
@@ -67,10 +67,21 @@ struct HistoryCheck {
       last[version.uuid] = version
       // A return, or a reference that the deletion of another record has cleared.
       let isOfOther = before.map { $0.marker == version.marker } ?? false
-      if !version.isDeleted, !isOfOther {
-        stored["\(version.serverId) \(version.version)", default: []].append(version.uuid)
+      if version.isDeleted || isOfOther { continue }
+      let first = isForgotten ? version.version : min(version.version, (before?.version ?? 0) + 1)
+      let names = (first...version.version).reversed().map { "\(version.serverId) \($0)" }
+      guard let name = names.first(where: { acknowledged[$0, default: 0] > 0 }) else {
+        throw Violation(
+          3,
+          ["\(version.entity) \(version.uuid): no acknowledged operation stored version \(version.version)"]
+            + lines(of: version.uuid))
       }
+      acknowledged[name, default: 0] -= 1
     }
+  }
+
+  /// The number of acknowledged operations by the server id and the version of their record.
+  private func acknowledgements() throws -> [String: Int] {
     var acknowledged: [String: Int] = [:]
     let responses = try store.responses(in: connection)
     let known = Set(responses.filter { !$0.isForgotten }.map(\.key))
@@ -83,14 +94,7 @@ struct HistoryCheck {
       else { continue }
       acknowledged["\(id) \(version)", default: 0] += 1
     }
-    for (name, records) in stored where records.count > acknowledged[name, default: 0] {
-      throw Violation(
-        3,
-        [
-          "\(records.count) records have the server id and version \(name), by "
-            + "\(acknowledged[name, default: 0]) acknowledged operations"
-        ] + records.flatMap { uuid in (last[uuid].map { ["\($0.entity) \(uuid)"] } ?? []) + lines(of: uuid) })
-    }
+    return acknowledged
   }
 
   private func checkReferences() throws {
