@@ -34,8 +34,11 @@ import Testing
     let storage = DiskFileStorage(in: data)
     defer { storage.close() }
     let upload = try await begin(storage, expiry: 1_000)
-    time.advance(by: .seconds(100))
-    try await eventually { try openFiles(in: folder.path) == [] }
+    // The timer may begin to sleep later than this advances its clock.
+    try await eventually(every: .milliseconds(50)) {
+      time.advance(by: .seconds(100))
+      return try openFiles(in: folder.path) == []
+    }
     #expect(try await storage.upload(account, upload.id) == upload)
     #expect(try openFiles(in: folder.path) != [])
   }

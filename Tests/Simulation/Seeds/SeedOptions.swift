@@ -90,6 +90,10 @@ struct SeedOptions: Sendable {
         seed = number
       }
     }
+    if scale.alwaysHasPhotos {
+      guard scale.remote != .rest else { throw Unexpected("--photos needs --remote server: an API has no photos") }
+      scale.remote = .server
+    }
     guard [seed != nil, count > 0, schema != nil].count(where: { $0 }) == 1 else {
       throw Unexpected("give a seed, --seeds or --schema\n\(Self.usage)")
     }
