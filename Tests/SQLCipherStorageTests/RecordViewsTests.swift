@@ -29,7 +29,10 @@ import Testing
       _ = try data.store(
         room, over: nil,
         RecordState(
-          fields: ["title": "Hall's \"end\"", "projectId": .text(house.entityUuid), "squareFootage": .real(try #require(FiniteReal(12.5)))],
+          fields: [
+            "title": "Hall's \"end\"", "projectId": .text(house.entityUuid),
+            "squareFootage": .real(try #require(FiniteReal(12.5))),
+          ],
           updatedAt: time), createdAt: time, at: time)
     }
     try await storage.read(account) { data in
