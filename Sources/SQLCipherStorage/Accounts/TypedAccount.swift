@@ -120,7 +120,7 @@ enum TypedAccount {
           AND tbl_name NOT IN (\(list: BookkeepingSchema.tables))
         """, as: String.self)
     }
-    for name in try names("type = 'trigger'") { try connection.execute("DROP TRIGGER \(identifier: name)") }
+    // Triggers and indexes go with their tables.
     for name in try names("type = 'view'") { try connection.execute("DROP VIEW \(identifier: name)") }
     // A virtual table removes the tables that it consists of.
     for name in try names("type = 'table' AND sql LIKE 'CREATE VIRTUAL%'") {
