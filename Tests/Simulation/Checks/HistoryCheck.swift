@@ -69,7 +69,9 @@ struct HistoryCheck {
       let isOfOther = before.map { $0.marker == version.marker } ?? false
       if version.isDeleted || isOfOther { continue }
       let first = isForgotten ? version.version : min(version.version, (before?.version ?? 0) + 1)
-      let names = (first...version.version).reversed().map { "\(version.serverId) \($0)" }
+      let versions = (first...version.version).reversed()
+      // Server ids are unique within an entity only.
+      let names = versions.map { "\(version.uuid) \($0)" } + versions.map { "\(version.serverId) \($0)" }
       guard let name = names.first(where: { acknowledged[$0, default: 0] > 0 }) else {
         throw Violation(
           3,
@@ -80,7 +82,8 @@ struct HistoryCheck {
     }
   }
 
-  /// The number of acknowledged operations by the server id and the version of their record.
+  /// The number of acknowledged operations by the record and its version. Of an operation that the network does not know, only the
+  /// server id of its record is known.
   private func acknowledgements() throws -> [String: Int] {
     var acknowledged: [String: Int] = [:]
     let responses = try store.responses(in: connection)
@@ -92,7 +95,8 @@ struct HistoryCheck {
       guard case .object(let object) = response, case .integer(let version)? = object["version"],
         case .integer(let id)? = object["serverId"]
       else { continue }
-      acknowledged["\(id) \(version)", default: 0] += 1
+      let record = operations[key]?.entityUuid ?? "\(id)"
+      acknowledged["\(record) \(version)", default: 0] += 1
     }
     return acknowledged
   }
