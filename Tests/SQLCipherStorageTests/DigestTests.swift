@@ -101,7 +101,7 @@ import Testing
     let expected = try await first.read(account) { try $0.entityDigests(projects: nil) }
     try await first.write(account) { data in
       let writer = try #require(data as? AccountWriter)
-      let connection = try #require(writer.rows as? EmbeddedRowsWriter).connection
+      let connection = try #require(writer.rows as? EmbeddedRowsWriter).writer
       try connection.execute("DELETE FROM ServerBucket")
       try connection.execute("UPDATE ServerRecord SET digest = 'old'")
       try writer.rebuild()
@@ -110,7 +110,7 @@ import Testing
     first.close()
   }
 
-  @Test("No query for digests reads a whole table")
+  @Test("No query for digests, records, keys or references reads a whole table")
   func areLookedUp() async throws {
     let storage = try self.storage()
     defer { storage.close() }
@@ -123,10 +123,34 @@ import Testing
         WHERE entityType = 'Room' AND isDeleted = 0 AND substr(entityUuid, -2) IN (SELECT value FROM json_each('["ab"]'))
         """,
         "EXPLAIN QUERY PLAN SELECT bucket FROM ServerBucket WHERE entityType = 'Room' AND project IN ('', 'a')",
+        "EXPLAIN QUERY PLAN SELECT keys FROM ServerRecord WHERE entityType = 'Room' AND entityUuid = 'a'",
+        "EXPLAIN QUERY PLAN SELECT entityUuid FROM ServerRecord WHERE entityType = 'Room' AND serverId = 1",
+        """
+        EXPLAIN QUERY PLAN SELECT keys FROM ServerRecord
+        WHERE sequence > 5 AND 1 AND (project IS NULL OR project IN ('a')) ORDER BY sequence
+        """,
+        """
+        EXPLAIN QUERY PLAN SELECT sequence FROM ServerRecord INDEXED BY ServerRecord_deletions
+        WHERE isDeleted = 1 AND (storedAt, sequence) > (1, 2) AND storedAt < 9 AND firstVersion > 0
+        ORDER BY storedAt, sequence LIMIT 5
+        """,
+        """
+        EXPLAIN QUERY PLAN SELECT entityUuid FROM ServerUniqueKey
+        WHERE entityType = 'Room' AND keyName = 'a' AND value = 'b'
+        """,
+        """
+        EXPLAIN QUERY PLAN SELECT entityUuid FROM ServerReference
+        WHERE entityType = 'Room' AND reference = 'projectId' AND target = 'a' AND entityUuid > '' ORDER BY entityUuid LIMIT 5
+        """,
+        """
+        EXPLAIN QUERY PLAN SELECT DISTINCT target FROM ServerReference WHERE entityType = 'Photo' AND reference = ',content'
+          AND target IN (SELECT value FROM json_each('["ab"]'))
+        """,
       ].flatMap { (sql: SQL) in
         try connection.fetchRows(sql, as: Int.self, Int.self, Int.self, String.self).map { $0.3 }
       }
     }
     #expect(plans.allSatisfy { !$0.hasPrefix("SCAN") || $0.hasPrefix("SCAN json_each") }, "\(plans)")
+    #expect(plans.allSatisfy { !$0.contains("TEMP B-TREE FOR ORDER") }, "\(plans)")
   }
 }

@@ -40,6 +40,7 @@ import Testing
       KeyText.of(values, collations: values.map { _ in "BINARY" })
     }
     #expect(text([.text("a"), .text("bc")]) != text([.text("ab"), .text("c")]))
+    #expect(text([.text("a"), .text("tb")]) != text([.text("at"), .text("b")]))
     #expect(text([.text("a"), .text("2:tb")]) != text([.text("a2:tb"), .text("")]))
     #expect(text([.text("a"), .null]) == nil)
     #expect(text([.integer(1), .text("a")]) == text([.real(1), .text("a")]))

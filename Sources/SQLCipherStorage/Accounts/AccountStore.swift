@@ -1,14 +1,6 @@
 import CipherSQL
-import RecordStore
-import SchemaModel
+import Platform
 import ServerStorage
-import SyncModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The database of one account.
 final class AccountStore: Sendable {
@@ -32,7 +24,7 @@ final class AccountStore: Sendable {
 
   /// Reads from one state of the account.
   func read<Result: Sendable>(_ body: @escaping @Sendable (AccountReader) throws -> Result) async throws -> Result {
-    try await database.read { [schema] in try body(AccountReader(EmbeddedRows(connection: $0), schema)) }
+    try await database.read { [schema] in try body(AccountReader(EmbeddedRows($0), schema)) }
   }
 
   /// Changes the account in one transaction.

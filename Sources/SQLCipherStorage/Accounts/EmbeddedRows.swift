@@ -2,11 +2,14 @@ import CipherSQL
 import ServerStorage
 import SyncModel
 
-/// The rows of an account in its SQLCipher database. A statement costs no round trip here, so lists of names are looked up one by one.
-struct EmbeddedRows: AccountRows {
+/// The rows of an account in its SQLCipher database. A statement costs no round trip here, so the names of a list are
+/// looked up one by one.
+class EmbeddedRows: AccountRows {
   let connection: Connection
 
-  func header() throws -> AccountHeader {
+  init(_ connection: Connection) { self.connection = connection }
+
+  final func header() throws -> AccountHeader {
     var header = AccountHeader(lastSequence: 0, horizon: 0, forgottenVersion: 0, epochs: [], epochStart: 0)
     try connection.withStatement("SELECT lastSequence, horizon, forgottenVersion FROM ServerState") { statement in
       guard try statement.step() else { return }
@@ -23,7 +26,7 @@ struct EmbeddedRows: AccountRows {
     return header
   }
 
-  func records(_ names: [RecordName]) throws -> [RecordRow] {
+  final func records(_ names: [RecordName]) throws -> [RecordRow] {
     try connection.withStatement(
       """
       SELECT sequence, entityType, entityUuid, serverId, version, firstVersion, isDeleted, isCascaded, rootType, rootUuid,
@@ -43,13 +46,13 @@ struct EmbeddedRows: AccountRows {
     }
   }
 
-  func record(of entityType: String, serverId: Int64) throws -> RecordName? {
+  final func record(of entityType: String, serverId: Int64) throws -> RecordName? {
     try connection.fetchOne(
       "SELECT entityUuid FROM ServerRecord WHERE entityType = \(entityType) AND serverId = \(serverId)", as: String.self
     ).map { RecordName(entityType, $0) }
   }
 
-  func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage {
+  final func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage {
     var page = RecordPage(rows: [], isLast: true)
     var left = weight
     let sql: SQL = """
@@ -73,7 +76,7 @@ struct EmbeddedRows: AccountRows {
     return page
   }
 
-  func count(_ selection: PageSelection) throws -> Int {
+  final func count(_ selection: PageSelection) throws -> Int {
     // The plus keeps SQLite from reading the whole rows: an index holds all that is counted.
     try connection.fetchOne(
       """
@@ -82,7 +85,7 @@ struct EmbeddedRows: AccountRows {
       """, as: Int.self) ?? 0
   }
 
-  func buckets(of entityType: String?, projects: Set<String>?) throws -> [(name: BucketName, sum: DigestSum)] {
+  final func buckets(of entityType: String?, projects: Set<String>?) throws -> [(name: BucketName, sum: DigestSum)] {
     let entity: SQL = entityType.map { "entityType = \($0)" } ?? "1"
     let scope: SQL = projects.map { "project IN (\(list: $0.sorted()))" } ?? "1"
     return try connection.fetchRows(
@@ -91,7 +94,7 @@ struct EmbeddedRows: AccountRows {
     ).map { (BucketName(entityType: $0.0, project: $0.1, bucket: $0.2), try Self.sum($0.3, $0.4)) }
   }
 
-  func buckets(_ names: [BucketName]) throws -> [BucketName: DigestSum] {
+  final func buckets(_ names: [BucketName]) throws -> [BucketName: DigestSum] {
     try connection.withStatement(
       "SELECT count, digest FROM ServerBucket WHERE entityType = ? AND project = ? AND bucket = ?"
     ) { statement in
@@ -114,7 +117,7 @@ struct EmbeddedRows: AccountRows {
     return sum
   }
 
-  func recordDigests(of entityType: String, buckets: [String], projects: Set<String>?) throws -> [RecordDigest] {
+  final func recordDigests(of entityType: String, buckets: [String], projects: Set<String>?) throws -> [RecordDigest] {
     let list = SyncValue.array(buckets.map(SyncValue.text)).json
     let scope = PageSelection(after: 0, projects: projects).condition
     return try connection.fetchRows(
@@ -126,7 +129,7 @@ struct EmbeddedRows: AccountRows {
     ).map { RecordDigest(entityUuid: $0, version: $1, digest: $2) }
   }
 
-  func holders(of values: [UniqueValue]) throws -> [UniqueValue: RecordName] {
+  final func holders(of values: [UniqueValue]) throws -> [UniqueValue: RecordName] {
     try connection.withStatement(
       "SELECT entityUuid FROM ServerUniqueKey WHERE entityType = ? AND keyName = ? AND value = ?"
     ) { statement in
@@ -142,7 +145,7 @@ struct EmbeddedRows: AccountRows {
     }
   }
 
-  func dependents(_ reference: ReferenceValue, after uuid: String?, limit: Int) throws -> [String] {
+  final func dependents(_ reference: ReferenceValue, after uuid: String?, limit: Int) throws -> [String] {
     try connection.withStatement(
       """
       SELECT entityUuid FROM ServerReference
@@ -160,7 +163,7 @@ struct EmbeddedRows: AccountRows {
     }
   }
 
-  func targets(of entityType: String, reference: String, among targets: [String]) throws -> Set<String> {
+  final func targets(of entityType: String, reference: String, among targets: [String]) throws -> Set<String> {
     let list = SyncValue.array(targets.map { .text($0) }).json
     return Set(
       try connection.fetch(
@@ -170,7 +173,7 @@ struct EmbeddedRows: AccountRows {
         """, as: String.self))
   }
 
-  func jobs() throws -> [AccountJob] {
+  final func jobs() throws -> [AccountJob] {
     try connection.withStatement(
       "SELECT number, kind, entityType, entityUuid, reference, after, time FROM ServerJob ORDER BY number"
     ) { statement in
@@ -187,13 +190,13 @@ struct EmbeddedRows: AccountRows {
     }
   }
 
-  func lastServerIds() throws -> [String: Int64] {
+  final func lastServerIds() throws -> [String: Int64] {
     Dictionary(
       try connection.fetchRows("SELECT entityType, lastId FROM ServerCounter", as: String.self, Int64.self),
       uniquingKeysWith: { first, _ in first })
   }
 
-  func responses(_ keys: [String]) throws -> [String: StoredResponse] {
+  final func responses(_ keys: [String]) throws -> [String: StoredResponse] {
     try connection.withStatement("SELECT answer, digest FROM ServerAnswer WHERE idempotencyKey = ?") { statement in
       var responses: [String: StoredResponse] = [:]
       for key in keys {
@@ -208,7 +211,7 @@ struct EmbeddedRows: AccountRows {
     }
   }
 
-  func mark(of deviceId: String) throws -> DeviceCounter? {
+  final func mark(of deviceId: String) throws -> DeviceCounter? {
     try connection.withStatement("SELECT counter, digest FROM ServerDevice WHERE deviceId = ?") { statement in
       try statement.bind(deviceId, at: 1)
       guard try statement.step() else { return nil }
@@ -216,7 +219,7 @@ struct EmbeddedRows: AccountRows {
     }
   }
 
-  func tombstones(among names: [RecordName]) throws -> Set<RecordName> {
+  final func tombstones(among names: [RecordName]) throws -> Set<RecordName> {
     try connection.withStatement("SELECT 1 FROM ServerTombstone WHERE entityType = ? AND entityUuid = ?") { statement in
       var found: Set<RecordName> = []
       for name in names {
@@ -229,7 +232,7 @@ struct EmbeddedRows: AccountRows {
     }
   }
 
-  func largestStoredTime() throws -> Int64? {
+  final func largestStoredTime() throws -> Int64? {
     try connection.fetch(
       """
       SELECT time FROM (
@@ -240,13 +243,13 @@ struct EmbeddedRows: AccountRows {
     ).max()
   }
 
-  func deletions(
+  final func deletions(
     before time: Int64, after place: RetentionCursor?, limit: Int
   ) throws -> [(place: RetentionCursor, name: RecordName)] {
     let place = place ?? RetentionCursor(storedAt: Int64.min, sequence: 0)
     return try connection.fetchRows(
       """
-      SELECT storedAt, sequence, entityType, entityUuid FROM ServerRecord
+      SELECT storedAt, sequence, entityType, entityUuid FROM ServerRecord INDEXED BY ServerRecord_deletions
       WHERE isDeleted = 1 AND (storedAt, sequence) > (\(place.storedAt), \(place.sequence)) AND storedAt < \(time)
         AND firstVersion > 0
       ORDER BY storedAt, sequence LIMIT \(limit)

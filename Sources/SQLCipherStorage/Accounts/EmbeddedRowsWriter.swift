@@ -3,48 +3,13 @@ import ServerStorage
 import SyncModel
 
 /// Changes the rows of an account in its SQLCipher database.
-struct EmbeddedRowsWriter: AccountRowsWriting {
-  let connection: WriteConnection
-  private let reader: EmbeddedRows
+final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
+  /// The connection, as the one that writes.
+  let writer: WriteConnection
 
-  init(_ connection: WriteConnection) {
-    self.connection = connection
-    reader = EmbeddedRows(connection: connection)
-  }
-
-  func header() throws -> AccountHeader { try reader.header() }
-  func records(_ names: [RecordName]) throws -> [RecordRow] { try reader.records(names) }
-  func record(of entityType: String, serverId: Int64) throws -> RecordName? {
-    try reader.record(of: entityType, serverId: serverId)
-  }
-  func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage {
-    try reader.page(selection, limit: limit, weight: weight)
-  }
-  func count(_ selection: PageSelection) throws -> Int { try reader.count(selection) }
-  func buckets(of entityType: String?, projects: Set<String>?) throws -> [(name: BucketName, sum: DigestSum)] {
-    try reader.buckets(of: entityType, projects: projects)
-  }
-  func buckets(_ names: [BucketName]) throws -> [BucketName: DigestSum] { try reader.buckets(names) }
-  func recordDigests(of entityType: String, buckets: [String], projects: Set<String>?) throws -> [RecordDigest] {
-    try reader.recordDigests(of: entityType, buckets: buckets, projects: projects)
-  }
-  func holders(of values: [UniqueValue]) throws -> [UniqueValue: RecordName] { try reader.holders(of: values) }
-  func dependents(_ reference: ReferenceValue, after uuid: String?, limit: Int) throws -> [String] {
-    try reader.dependents(reference, after: uuid, limit: limit)
-  }
-  func targets(of entityType: String, reference: String, among targets: [String]) throws -> Set<String> {
-    try reader.targets(of: entityType, reference: reference, among: targets)
-  }
-  func jobs() throws -> [AccountJob] { try reader.jobs() }
-  func lastServerIds() throws -> [String: Int64] { try reader.lastServerIds() }
-  func responses(_ keys: [String]) throws -> [String: StoredResponse] { try reader.responses(keys) }
-  func mark(of deviceId: String) throws -> DeviceCounter? { try reader.mark(of: deviceId) }
-  func tombstones(among names: [RecordName]) throws -> Set<RecordName> { try reader.tombstones(among: names) }
-  func largestStoredTime() throws -> Int64? { try reader.largestStoredTime() }
-  func deletions(
-    before time: Int64, after place: RetentionCursor?, limit: Int
-  ) throws -> [(place: RetentionCursor, name: RecordName)] {
-    try reader.deletions(before: time, after: place, limit: limit)
+  init(_ writer: WriteConnection) {
+    self.writer = writer
+    super.init(writer)
   }
 
   func apply(_ changes: AccountChanges) throws {
@@ -188,7 +153,7 @@ struct EmbeddedRowsWriter: AccountRowsWriting {
   private func run(_ sql: StaticString, _ arguments: SQLArgument...) throws { try run(sql, arguments) }
 
   private func run(_ sql: StaticString, _ arguments: [SQLArgument]) throws {
-    try connection.withStatement(sql) { statement in
+    try writer.withStatement(sql) { statement in
       for (index, argument) in arguments.enumerated() { try argument.bind(to: statement, at: Int32(index + 1)) }
       try statement.run()
     }
@@ -201,27 +166,27 @@ struct EmbeddedRowsWriter: AccountRowsWriting {
   }
 
   func removeResponses(before time: Int64, atMost limit: Int) throws -> Bool {
-    try connection.execute(
+    try writer.execute(
       """
       DELETE FROM ServerAnswer WHERE idempotencyKey IN (
         SELECT idempotencyKey FROM ServerAnswer WHERE storedAt < \(time) ORDER BY storedAt LIMIT \(limit))
       """)
-    let isFull = connection.changedRowCount == limit
+    let isFull = writer.changedRowCount == limit
     // A device that was away for longer is accepted with any counter.
-    try connection.execute(
+    try writer.execute(
       """
       DELETE FROM ServerDevice WHERE deviceId IN (
         SELECT deviceId FROM ServerDevice WHERE seenAt < \(time) ORDER BY seenAt LIMIT \(limit))
       """)
-    return isFull || connection.changedRowCount == limit
+    return isFull || writer.changedRowCount == limit
   }
 
   func removeTombstones(before time: Int64, atMost limit: Int) throws -> Bool {
-    try connection.execute(
+    try writer.execute(
       """
       DELETE FROM ServerTombstone WHERE (entityType, entityUuid) IN (
         SELECT entityType, entityUuid FROM ServerTombstone WHERE storedAt < \(time) ORDER BY storedAt LIMIT \(limit))
       """)
-    return connection.changedRowCount == limit
+    return writer.changedRowCount == limit
   }
 }

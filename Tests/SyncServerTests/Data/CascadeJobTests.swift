@@ -257,7 +257,7 @@ private final class CountingStorage: RecordStorage {
   ) async throws -> Result {
     try await storage.write(account) { [forgotten] data in
       let writer = try #require(data as? AccountWriter)
-      let connection = try #require(writer.rows as? EmbeddedRowsWriter).connection
+      let connection = try #require(writer.rows as? EmbeddedRowsWriter).writer
       func rows() throws -> Int {
         try writer.flush()
         return try connection.fetchOne(

@@ -17,7 +17,7 @@ import Testing
     try await server.server.storage.write(account) { data in
       let writer = try #require(data as? AccountWriter)
       let rows = try #require(writer.rows as? EmbeddedRowsWriter)
-      try rows.connection.set(.maximumPages(pages))
+      try rows.writer.set(.maximumPages(pages))
     }
   }
 
