@@ -20,8 +20,8 @@ package struct AccountHeader: Sendable, Equatable {
   }
 }
 
-/// The rows of one account in one transaction of an engine: the generic layout that all engines share. Each function
-/// takes one statement, whatever the number of names or values.
+/// The rows of one account in one transaction of an engine: the generic layout that all engines share. An engine whose
+/// statements cost a round trip uses one for each call, whatever the number of names or values.
 package protocol AccountRows {
   /// Returns the position of the account.
   func header() throws -> AccountHeader

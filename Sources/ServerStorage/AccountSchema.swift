@@ -4,7 +4,7 @@ import RecordStore
 import SchemaModel
 import SyncModel
 
-/// The schemas of a server's accounts: what they declare, and databases of them in memory that check records.
+/// The schemas of a server's accounts: their entities, their rows, and databases in memory that check records.
 package final class AccountSchema: Sendable {
   /// The schemas without FieldVault's own.
   package let schemas: [Schema]
@@ -57,7 +57,7 @@ package final class AccountSchema: Sendable {
     try SchemaChecker(Database.inMemory(copying: content.empty, configuration: Content.configuration(environment)), map)
   }
 
-  /// What the files of the schemas determine.
+  /// The values that depend on the files of the schemas alone.
   private final class Content: Sendable {
     let entities: Entities
     let map: EntityMap

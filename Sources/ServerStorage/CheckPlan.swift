@@ -3,7 +3,7 @@ import RecordStore
 import SchemaModel
 import SyncModel
 
-/// The statements that check a version of a record of one entity, and read what the schema made of it.
+/// The statements that check a version of a record of one entity, and read the version that the table has stored.
 struct CheckPlan: Sendable {
   let table: RecordTable
   /// The UNIQUE constraints and indexes, except those of the UUID and of columns that the server does not know.
@@ -12,8 +12,8 @@ struct CheckPlan: Sendable {
   let references: [Reference]
   /// The tables that are not synced and whose rows, which the schemas create, the entity references.
   let unsyncedParents: [String]
-  /// The shared columns in the order of ``SyncObject``.
-  let columns: [SharedColumn]
+  /// The shared columns in the order of `SyncObject`.
+  var columns: [SharedColumn] { table.orderedColumns }
   /// A SELECT of the columns, the conditions and terms of the unique keys, and the values of references, by the local id.
   let selection: String
   /// An INSERT with all shared columns, and their names.
@@ -69,8 +69,7 @@ struct CheckPlan: Sendable {
     }
     self.references = references
     unsyncedParents = entity.table.foreignKeys.map(\.table).filter { entities.entity(ofTable: $0)?.sync == nil }
-    columns = table.columns.sorted { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) }
-    var parts = columns.map { SQL.quoted($0.name) }
+    var parts = table.orderedColumns.map { SQL.quoted($0.name) }
     for (index, _) in indexes {
       if let condition = index.condition { parts.append("((\(condition)\n) IS TRUE)") }
       parts += index.terms.map { "(\($0.expression)\n)" }
@@ -78,7 +77,7 @@ struct CheckPlan: Sendable {
     for reference in references where !reference.isByUUID { parts += reference.values }
     let name = SQL.quoted(entity.table.name)
     selection = "SELECT \(parts.joined(separator: ", ")) FROM \(name) WHERE \(SQL.quoted(entity.key)) = ?"
-    names = columns.map(\.name)
+    names = table.orderedColumns.map(\.name)
     insertion = Self.insertion(of: names, table)
   }
 

@@ -20,14 +20,13 @@ final class SchemaChecker: Sendable {
     var state: RecordState
     var createdAt: Int64
     var storedAt: Int64
-    /// The values of columns as the table stores them, in place of those of the state: of columns whose reference travels as
-    /// a UUID.
+    /// Values as the table stores them, in place of the values of the state: for columns whose reference travels as a UUID.
     var referenced: [String: SQLArgument]
     /// The columns to compute again.
     var computing: [String]
   }
 
-  /// What the schema makes of a version.
+  /// A version as the tables have stored it, with its keys.
   struct Checked {
     var fields: SyncObject
     /// The values of the unique keys, without those that have a NULL or do not meet their condition.

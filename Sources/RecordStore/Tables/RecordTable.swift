@@ -20,7 +20,7 @@ package struct RecordTable: Sendable {
   /// The columns that digests leave out if they equal their added default.
   package let digestColumns: DigestColumns
   /// The columns of ``columns`` in the order of a ``SyncObject``, which is the order of `selection`.
-  private let orderedColumns: [SharedColumn]
+  package let orderedColumns: [SharedColumn]
   private let selection: String
   private let presence: String
   /// The text of an INSERT with the columns that a server usually sends, and these columns: the shared ones first, by

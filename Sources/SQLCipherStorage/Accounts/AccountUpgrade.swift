@@ -23,23 +23,18 @@ struct AccountUpgrade {
       let pending = try migrator.pending(after: applied)
       let writer = try AccountWriter(EmbeddedRowsWriter(connection), schema, connection.environment)
       let now = connection.environment.now
+      var records: [MigrationRecord] = []
       if pending.isEmpty {
         if wasTyped { try writer.rebuild() }
       } else if try writer.hasRecords {
-        for record in try writer.upgrade(from: Self.schemas(of: applied), at: now)
-        where !applied.contains(where: {
-          $0.schema == record.schema && $0.version == record.version
-        }) {
-          try record.insert(into: connection)
-        }
+        records = try writer.upgrade(from: Self.schemas(of: applied), at: now)
       } else {
-        for record in schema.records
-        where !applied.contains(where: {
-          $0.schema == record.schema && $0.version == record.version
-        }) {
-          try record.insert(into: connection)
-        }
+        records = schema.records
         try writer.adoptSeeds(at: now)
+      }
+      for record in records
+      where pending.contains(where: { $0.schema == record.schema && $0.file.version == record.version }) {
+        try record.insert(into: connection)
       }
       _ = try writer.finish()
       try RecordViews.create(of: schema.map, on: connection)

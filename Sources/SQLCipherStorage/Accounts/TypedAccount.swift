@@ -4,18 +4,15 @@ import SchemaModel
 import ServerStorage
 import SyncModel
 
-/// The data of an account that version 0.3 or an earlier one has stored in the tables of the schemas, beside the table that is called
-/// `TypedRecord` now.
+/// The data of an account that version 0.3 or an earlier version has stored: the tables of the schemas, and the table that is
+/// now called `TypedRecord`.
 enum TypedAccount {
   /// Moves the records to the generic layout, and removes the tables of the schemas. Keys and digests are computed later.
   /// - Returns: `false` if the account has no such tables.
   static func move(on connection: WriteConnection) throws -> Bool {
     guard try exists("TypedRecord", connection) else { return false }
     if try exists("SyncedEntity", connection) {
-      let entities = try Entities.read(from: connection)
-      var tables: [String: RecordTable] = [:]
-      for entity in entities.all { tables[entity.type] = RecordTable(entity, in: entities) }
-      try moveRecords(tables, connection)
+      try moveRecords(EntityMap(try Entities.read(from: connection)), connection)
     }
     try moveJobs(connection)
     try connection.execute("DROP TABLE TypedRecord")
@@ -28,7 +25,7 @@ enum TypedAccount {
     try connection.fetchOne("SELECT 1 FROM sqlite_schema WHERE name = \(table)", as: Int.self) != nil
   }
 
-  private static func moveRecords(_ tables: [String: RecordTable], _ connection: WriteConnection) throws {
+  private static func moveRecords(_ map: EntityMap, _ connection: WriteConnection) throws {
     let rows = EmbeddedRowsWriter(connection)
     // Values that were following a record when the server stopped have no version of their own yet.
     let isFollowing = try connection.fetchOne("SELECT 1 FROM TypedJob WHERE kind = 'values'", as: Int.self) != nil
@@ -39,8 +36,10 @@ enum TypedAccount {
       guard let end = page.last else { return }
       var changes = AccountChanges()
       for sequence in page {
-        guard var row = try row(sequence, tables, connection) else { continue }
-        if isFollowing, row.digest != row.record.digest(tables) { row.record = try follow(row.record, rows, tables) }
+        guard var row = try row(sequence, map.tables, connection) else { continue }
+        if isFollowing, row.digest != map.digest(of: row.record) {
+          row.record = try follow(row.record, rows, map.tables)
+        }
         changes.records[row.name] = (nil, row)
       }
       try rows.apply(changes)
@@ -111,7 +110,7 @@ enum TypedAccount {
       """)
   }
 
-  /// Removes everything that is not of the server.
+  /// Removes the tables and views of the schemas.
   private static func dropTables(_ connection: WriteConnection) throws {
     func names(_ condition: SQL) throws -> [String] {
       try connection.fetch(
@@ -136,14 +135,5 @@ extension RecordTable {
     if released.isEmpty { return [] }
     return Set(
       entity.table.uniqueIndexes.filter { $0.termColumns.contains { released[$0] != nil } }.map(\.keyName))
-  }
-}
-
-extension ServerRecord {
-  fileprivate func digest(_ tables: [String: RecordTable]) -> String {
-    RecordDigest(
-      name.entityType, name.entityUuid, version: version, createdAt: createdAt, updatedAt: state.updatedAt,
-      fields: state.fields, columns: tables[name.entityType]?.digestColumns ?? DigestColumns()
-    ).digest
   }
 }

@@ -49,8 +49,7 @@ package struct AccountReader: RecordReading {
   private func willBeDeleted(_ some: [RecordRow]) throws -> Set<RecordName> {
     let jobs = try rows.jobs()
     guard !jobs.isEmpty else { return [] }
-    var source = CascadeSource(rows: rows, map: map, jobs: jobs)
-    let graph = try source.graph(of: some.map(\.name))
+    let graph = try graph(of: some.map(\.name), jobs)
     return Set(
       graph.pendingChanges().compactMap { name, change in
         if case .delete = change { return name }
@@ -123,22 +122,19 @@ extension EntityMap {
       row.keys.references[reference.name] = known.text(reference.name)
     }
     if known.count == columns.count { return row }
-    var members: [SyncObject.Member] = []
-    members.reserveCapacity(columns.count)
-    var index = 0
-    for column in columns {
-      // Both are in the same order. A field without a column is from a later schema.
-      while index < known.count, known.members[index].name.utf16.lexicographicallyPrecedes(column.name.utf16) {
-        index += 1
-      }
-      if index < known.count, known.members[index].name.utf8.elementsEqual(column.name.utf8) {
-        members.append(known.members[index])
-      } else {
-        members.append(SyncObject.Member(name: column.name, value: .null))
-      }
-    }
+    let members = columns.map { SyncObject.Member(name: $0.name, value: known[$0.name] ?? .null) }
     row.record.state.fields = SyncObject(ordered: members)
     return row
+  }
+
+  /// Returns the state of a record's deletion, and the records with which it is deleted.
+  func cascadeRecord(
+    of row: RecordRow, _ jobs: [AccountJob], holder: (UniqueValue) throws -> RecordName?
+  ) rethrows -> CascadeGraph<RecordName>.Record {
+    CascadeGraph.Record(
+      isDeleted: row.record.state.isDeleted, isCascaded: row.isCascaded,
+      parents: try parents(of: row, holder: holder).filter(\.reference.dependency.cascades).map(\.name),
+      isPending: jobs.contains { $0.kind == .cascade && $0.name == row.name })
   }
 
   /// Returns the records that a record references, with the reference.
@@ -157,26 +153,17 @@ extension EntityMap {
   }
 }
 
-/// Loads the records that a decision about a cascade needs.
-struct CascadeSource {
-  let rows: any AccountRows
-  let map: EntityMap
-  let jobs: [AccountJob]
-
+extension AccountReader {
   /// Returns records with their ancestors.
-  func graph(of names: [RecordName]) throws -> CascadeGraph<RecordName> {
+  private func graph(of names: [RecordName], _ jobs: [AccountJob]) throws -> CascadeGraph<RecordName> {
     var graph = CascadeGraph<RecordName>()
-    let pending = Set(jobs.filter { $0.kind == .cascade }.map(\.name))
     var open = Set(names)
     while !open.isEmpty {
       var next: Set<RecordName> = []
       for row in try rows.records(Array(open)).compactMap(map.completed) {
-        let parents = try map.parents(of: row) { try rows.holders(of: [$0])[$0] }
-          .filter(\.reference.dependency.cascades).map(\.name)
-        graph.records[row.name] = CascadeGraph.Record(
-          isDeleted: row.record.state.isDeleted, isCascaded: row.isCascaded, parents: parents,
-          isPending: pending.contains(row.name))
-        next.formUnion(parents)
+        let record = try map.cascadeRecord(of: row, jobs) { try rows.holders(of: [$0])[$0] }
+        graph.records[row.name] = record
+        next.formUnion(record.parents)
       }
       open = next.filter { graph.records[$0] == nil }
     }

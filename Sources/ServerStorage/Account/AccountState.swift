@@ -1,7 +1,7 @@
 import SyncModel
 
-/// What a transaction knows of an account: the rows that it has read, and the changes that it will make. A value, so that a
-/// part of the transaction that fails leaves nothing behind.
+/// The position of an account and the changes that a transaction will make to it. A value, so that a part of the
+/// transaction that fails leaves nothing behind.
 struct AccountState {
   /// The position, after the changes.
   var header: AccountHeader
@@ -9,7 +9,7 @@ struct AccountState {
   var jobs: [AccountJob]
   /// The changes so far.
   var changes = AccountChanges()
-  /// What the changes add to the sums of digests.
+  /// The differences that the changes make to the sums of digests.
   private(set) var digests: [BucketName: DigestSum] = [:]
   /// The holders of UNIQUE values that changed; `nil` for a value that no record holds any more.
   private var holders: [UniqueValue: RecordName?] = [:]

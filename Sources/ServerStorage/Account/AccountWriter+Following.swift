@@ -2,8 +2,8 @@ import CipherSQL
 import SchemaModel
 import SyncModel
 
-/// Values that follow the values of a referenced record, by ON UPDATE. SQLite changes them with the referenced row, so that
-/// they change in the same transaction, whatever their number.
+/// Values that follow the values of a referenced record, by ON UPDATE. On a device SQLite changes these values with the
+/// referenced row. On a server they change in the transaction of the referenced record, whatever their number.
 extension AccountWriter {
   /// A record that references former values of a changed record.
   struct Follower {
@@ -32,7 +32,7 @@ extension AccountWriter {
     return followers
   }
 
-  /// Gives a record the values of the changed record, or those that the action of the reference gives it.
+  /// Gives a record the values of the changed record, or the values of the reference's action.
   func follow(_ follower: Follower, _ changed: ServerRecord, at time: Int64) throws {
     guard let row = try row(follower.name) else { return }
     let reference = follower.reference

@@ -27,9 +27,6 @@ extension AccountWriter {
     state.addJob(kind, name, at: time)
   }
 
-  /// Returns whether the dependents of a record still have to be deleted or restored with it.
-  func isPending(_ name: RecordName) -> Bool { state.jobs.contains { $0.kind == .cascade && $0.name == name } }
-
   /// Visits dependents up to the limit of a request's transaction.
   @discardableResult
   func workWithinRequest() throws -> Int {
@@ -57,10 +54,9 @@ extension AccountWriter {
     var open = [name]
     while let next = open.popLast() {
       guard graph.records[next] == nil, let row = try row(next) else { continue }
-      let parents = try parents(of: row).filter(\.reference.dependency.cascades).map(\.name)
-      graph.records[next] = CascadeGraph.Record(
-        isDeleted: row.record.state.isDeleted, isCascaded: row.isCascaded, parents: parents, isPending: isPending(next))
-      open += parents
+      let record = try map.cascadeRecord(of: row, state.jobs) { try holder($0) }
+      graph.records[next] = record
+      open += record.parents
     }
   }
 

@@ -129,11 +129,11 @@ extension AccountWriter {
     // Without jobs, only a restoration changes other records, so that no ancestors have to be read.
     let needsGraph = isRestored || !state.jobs.isEmpty
     if needsGraph, let stored {
-      let above = all.filter(\.reference.dependency.cascades).map(\.name)
-      graph.records[row.name] = CascadeGraph.Record(
-        isDeleted: stored.record.state.isDeleted, isCascaded: stored.isCascaded, parents: above,
-        isPending: isPending(row.name))
-      for name in above { try load(name, into: &graph) }
+      // The stored deletion, and the parents of the version.
+      var record = try map.cascadeRecord(of: stored, state.jobs) { try holder($0) }
+      record.parents = all.filter(\.reference.dependency.cascades).map(\.name)
+      graph.records[row.name] = record
+      for name in record.parents { try load(name, into: &graph) }
     }
     if isRestored { graph.apply(.restore, to: row.name) }
     var deleted: [String] = []

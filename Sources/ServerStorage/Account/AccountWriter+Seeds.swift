@@ -17,7 +17,7 @@ extension AccountWriter {
         name: seed.name, serverId: try nextServerId(seed.name.entityType), sequence: nextSequence(),
         createdAt: seed.createdAt, state: state, fieldVersions: [:], firstVersion: 0,
         startVersions: startVersions(after: nil))
-      let row = RecordRow(record: record, digest: digest(of: record), storedAt: time, keys: RecordKeys())
+      let row = RecordRow(record: record, digest: map.digest(of: record), storedAt: time, keys: RecordKeys())
       self.state.set(row, of: seed.name, over: nil)
     }
     // A row may reference a later one, whose key or project it needs.

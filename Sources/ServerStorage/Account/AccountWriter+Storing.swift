@@ -57,7 +57,7 @@ extension AccountWriter {
   func set(_ row: RecordRow, over stored: RecordRow?, at time: Int64) throws {
     var row = row
     row.project = try project(of: row.record)
-    row.digest = digest(of: row.record)
+    row.digest = map.digest(of: row.record)
     row.storedAt = time
     state.set(row, of: row.name, over: stored)
     if let stored, stored.project != row.project {
@@ -238,18 +238,18 @@ extension AccountWriter {
     }
     return nil
   }
-
-  /// Returns the record digest that `WireFormat.md` defines.
-  func digest(of record: ServerRecord) -> String {
-    RecordDigest(
-      record.name.entityType, record.name.entityUuid, version: record.version, createdAt: record.createdAt,
-      updatedAt: record.state.updatedAt, fields: record.state.fields,
-      columns: map.tables[record.name.entityType]?.digestColumns ?? DigestColumns()
-    ).digest
-  }
 }
 
 extension EntityMap {
+  /// Returns the record digest that `WireFormat.md` defines.
+  package func digest(of record: ServerRecord) -> String {
+    RecordDigest(
+      record.name.entityType, record.name.entityUuid, version: record.version, createdAt: record.createdAt,
+      updatedAt: record.state.updatedAt, fields: record.state.fields,
+      columns: tables[record.name.entityType]?.digestColumns ?? DigestColumns()
+    ).digest
+  }
+
   /// Returns the value that a column stores for a reference: the local id, the UUID, or another value of the referenced
   /// record. Server ids are local ids on a server. `nil` without such a record, and if it has no value.
   /// - Parameter find: returns the fields and the server id of a record.

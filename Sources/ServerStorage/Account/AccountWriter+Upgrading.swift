@@ -115,7 +115,7 @@ extension AccountWriter {
       for name in page {
         guard var row = try row(name), let plan = map.plans[name.entityType] else { continue }
         row.keys = try keys(of: row, plan)
-        row.digest = digest(of: row.record)
+        row.digest = map.digest(of: row.record)
         state.set(row, of: name, over: nil)
       }
       try flush()

@@ -186,7 +186,7 @@ struct SentOperation: Sendable {
     let references = entities[name.entityType]?.references.filter { $0.targets == nil } ?? []
     return [name]
       + references.compactMap { reference in
-        fields.text(reference.fields[0]).map { RecordName(reference.entityType, $0) }
+        reference.fields.first.flatMap { fields.text($0) }.map { RecordName(reference.entityType, $0) }
       }
   }
 

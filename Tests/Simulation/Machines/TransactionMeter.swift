@@ -3,7 +3,8 @@ import CipherSQL
 import Platform
 import TestSupport
 
-/// Statement 10 for records: counts the records that each transaction of a simulated machine changes.
+/// Statement 10 for records: counts the records that each transaction of a simulated device changes. The records of a server
+/// are in another table and are not counted.
 ///
 /// SQLite calls the functions that count without an owner, so the counts belong to the process. A simulation has one thread.
 enum TransactionMeter {
