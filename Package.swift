@@ -43,6 +43,7 @@ let package = Package(
     .systemLibrary(name: "CPlatform"),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CPixbuf", providers: [.apt(["libgdk-pixbuf-2.0-dev"])]),
+    .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
     .systemLibrary(name: "CExif", pkgConfig: "libexif", providers: [.apt(["libexif-dev"])]),
 
     // The modules, from the lowest up. Imports run downward only.
@@ -146,6 +147,10 @@ let package = Package(
       ],
       exclude: ["README.md"]),
     .target(
+      name: "PostgresStorage",
+      dependencies: ["ServerStorage", "SchemaModel", "SyncModel", "CipherSQL", "Platform", "CPostgres", "CSodium"],
+      exclude: ["README.md"]),
+    .target(
       name: "FileServer",
       dependencies: [
         "HTTPServer", "ServerStorage", "SQLCipherStorage", "SchemaModel", "HTTPClient", "SyncModel", "CipherSQL",
@@ -201,7 +206,9 @@ let package = Package(
       name: "StoreSupport", dependencies: ["RestorationModel", "VaultStore", "CipherSQL"], path: "Tests/StoreSupport"),
     .target(
       name: "ServerSupport",
-      dependencies: ["TestSupport", "SyncServer", "FileServer", "SQLCipherStorage", "CipherSQL"],
+      dependencies: [
+        "TestSupport", "SyncServer", "FileServer", "SQLCipherStorage", "ServerStorage", "SyncModel", "CipherSQL",
+      ],
       path: "Tests/ServerSupport"),
     .testTarget(name: "PlatformTests", dependencies: ["Platform"]),
     .testTarget(name: "CipherSQLTests", dependencies: ["TestSupport", "CipherSQL", "Platform"]),
@@ -263,6 +270,12 @@ let package = Package(
       name: "SQLCipherStorageTests",
       dependencies: [
         "TestSupport", "ServerSupport", "SQLCipherStorage", "ServerStorage", "SyncModel", "CipherSQL",
+        "RestorationModel",
+      ]),
+    .testTarget(
+      name: "PostgresStorageTests",
+      dependencies: [
+        "TestSupport", "ServerSupport", "PostgresStorage", "ServerStorage", "SyncModel", "CipherSQL", "Platform",
         "RestorationModel",
       ]),
     .testTarget(

@@ -24,6 +24,8 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
     case damaged
     /// The schemas differ from the schemas of the data.
     case schemas
+    /// The database cannot be reached or used.
+    case badDatabase
     /// The settings of the object store are invalid.
     case badObjectStore
     /// The disk fails, or the system has no file descriptors left.

@@ -17,7 +17,7 @@ import Testing
     let conformance = StorageConformance {
       try EmbeddedStorage(
         in: try serverFolder(
-          folder.file(UUID().uuidString), accounts: ["1", "2"].map { String(repeating: "0", count: 31) + $0 }),
+          folder.file(UUID().uuidString), accounts: StorageConformance.accounts.map(\.folder)),
         schemas: [RestorationSchema.schema], accounts: [])
     }
     try await #require(conformance.all.first { $0.name == name }).check()

@@ -69,4 +69,11 @@ public struct MigrationRecord: Sendable, Hashable {
 extension MigrationRecord {
   /// The applied file.
   package var file: MigrationFile { MigrationFile(version: version, name: name, sql: sql) }
+
+  /// Creates a row about a file that was applied elsewhere, at an unknown time.
+  package init(of schema: String, _ file: MigrationFile) {
+    self.init(
+      schema: schema, version: file.version, name: file.name, checksum: file.checksum, sql: file.sql,
+      appliedAt: Date(timeIntervalSince1970: 0), durationMilliseconds: 0)
+  }
 }

@@ -3,12 +3,12 @@ import Platform
 import ServerStorage
 
 /// The database of one account.
-final class AccountStore: Sendable {
+final class AccountStore: JobOwner {
   let database: Database
   let place: FileIdentity
   let schema: AccountSchema
   private let waiters: ChangeWaiters
-  private let log: @Sendable (String) -> Void
+  private let jobs: JobRunner
 
   /// Brings the tables and the records up to date with the program and its schemas.
   init(
@@ -16,7 +16,7 @@ final class AccountStore: Sendable {
     log: @escaping @Sendable (String) -> Void
   ) throws {
     (self.database, self.schema, self.waiters) = (database, schema, waiters)
-    self.log = log
+    jobs = JobRunner(clock: database.configuration.environment.clock, log: log)
     self.place = place
     try Migrator(schemas: [BookkeepingSchema.schema]).apply(to: database)
     try AccountUpgrade(schema).apply(to: database)
@@ -39,67 +39,19 @@ final class AccountStore: Sendable {
     }
   }
 
-  // MARK: Jobs
-
-  private enum JobState { case idle, running, runningWithMore, closed }
-
-  private let jobs = Locked(JobState.idle)
-  private let hasUnnoticedChange = Locked(false)
-
   /// Does the jobs of the account in separate transactions, in the background.
-  func startJobs() {
-    let isToStart = jobs.withLock { state -> Bool in
-      switch state {
-      case .idle:
-        state = .running
-        return true
-      case .running:
-        state = .runningWithMore
-        return false
-      case .runningWithMore, .closed: return false
-      }
-    }
-    if isToStart { startTask { await self.runJobs() } }
+  func startJobs() { jobs.start(for: self) }
+
+  func doJob() async throws -> (hasChanged: Bool, hasJobs: Bool) {
+    let (_, hasChanged, hasJobs) = try await write { try $0.work() }
+    return (hasChanged, hasJobs)
   }
 
-  private func runJobs() async {
-    while isRunningJobs {
-      do {
-        if try await !doJob() { jobs.withLock { if $0 != .closed { $0 = $0 == .runningWithMore ? .running : .idle } } }
-      } catch {
-        guard isRunningJobs else { return }
-        log("the dependents of a record are retried later: \(error)")
-        jobs.withLock { if $0 != .closed { $0 = .idle } }
-        let clock = database.configuration.environment.clock
-        startTask { [weak self] in
-          try await clock.sleep(Self.pauseAfterFailure)
-          self?.startJobs()
-        }
-      }
-    }
-  }
-
-  private static let pauseAfterFailure = Duration.seconds(10)
-
-  private var isRunningJobs: Bool { jobs.withLock { $0 == .running || $0 == .runningWithMore } }
-
-  /// Runs one transaction of the jobs. Returns whether any jobs are left.
-  private func doJob() async throws -> Bool {
-    let (_, hasChanged, isAny) = try await write { try $0.work() }
-    // Notifies once at the end, because devices would otherwise pull after each transaction.
-    let isToNotify = hasUnnoticedChange.withLock { isUnnoticed in
-      isUnnoticed = isUnnoticed || hasChanged
-      guard !isAny else { return false }
-      defer { isUnnoticed = false }
-      return isUnnoticed
-    }
-    if isToNotify { waiters.signal() }
-    return isAny
-  }
+  func signalChange() { waiters.signal() }
 
   /// Closes the database after the open transaction finishes. Returns `false` after a timeout.
   func close() -> Bool {
-    jobs.withLock { $0 = .closed }
+    jobs.close()
     return database.close(waitingAtMost: AccountDatabase.closeLimit)
   }
 }

@@ -126,7 +126,7 @@ final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
       .integer(row.isCascaded ? 1 : 0), (record.deletedWith?.entityType).sqlArgument,
       (record.deletedWith?.entityUuid).sqlArgument, row.project.sqlArgument, .text(row.digest),
       .integer(record.createdAt), .integer(state.updatedAt), .integer(row.storedAt),
-      .text(SyncValue.object(state.fields.filter { $0.value != .null }).json),
+      .text(RowText.fields(state.fields)),
       .text(RowText.text(state.userEditedFields)), .text(RowText.text(state.editTimes)),
       .text(RowText.text(record.fieldVersions)), .text(RowText.text(record.startVersions)),
       .text(RowText.text(record.serviceFields)), .text(RowText.text(row.keys)),

@@ -124,17 +124,8 @@ public final class EmbeddedStorage: RecordStorage {
 
   /// Waits for a change after a number of the account's sequence.
   public func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool {
-    let waiters = waiters.waiters(of: account)
-    let clock = folder.environment.clock
-    let end = clock.instant() + .seconds(seconds)
-    while true {
-      let generation = waiters.generation
-      // A waiting request does not keep the account open.
-      if try await lastSequence(account) > sequence { return true }
-      let left = end - clock.instant()
-      guard left > .zero else { return false }
-      guard await waiters.wait(after: generation, seconds: max(1, Int(left.components.seconds))) else { return false }
-    }
+    // A waiting request does not keep the account open.
+    try await waiters.waitForChange(of: account, after: sequence, seconds: seconds) { try await lastSequence($0) }
   }
 
   private func lastSequence(_ account: AccountName) async throws -> Int64 {

@@ -1,24 +1,30 @@
 import Foundation
-import ServerSupport
+import ServerStorage
 import SyncModel
 import TestSupport
 import Testing
 
-@testable import ServerStorage
-
 /// The guarantees of `RecordStorage`, checked over any engine that has the tables of the restoration schema.
 ///
 /// An engine's own test creates an empty storage for each check and calls ``all``.
-struct StorageConformance: Sendable {
-  let make: @Sendable () async throws -> any RecordStorage
-  let one = AccountName(name: "one", folder: "00000000000000000000000000000001")
-  let two = AccountName(name: "two", folder: "00000000000000000000000000000002")
+package struct StorageConformance: Sendable {
+  private let make: @Sendable () async throws -> any RecordStorage
+  /// The accounts of a storage.
+  package static let accounts = [one, two]
+  private static let one = AccountName(name: "one", folder: "00000000000000000000000000000001")
+  private static let two = AccountName(name: "two", folder: "00000000000000000000000000000002")
+
+  private var one: AccountName { Self.one }
+  private var two: AccountName { Self.two }
+
+  /// - Parameter make: creates an empty storage with ``accounts``.
+  package init(_ make: @escaping @Sendable () async throws -> any RecordStorage) { self.make = make }
 
   /// The names of the checks.
-  static let names = StorageConformance { throw Unexpected("only the names are used") }.all.map(\.name)
+  package static let names = StorageConformance { throw Unexpected("only the names are used") }.all.map(\.name)
 
   /// The checks by name.
-  var all: [(name: String, check: @Sendable () async throws -> Void)] {
+  package var all: [(name: String, check: @Sendable () async throws -> Void)] {
     [
       ("a record is read as it was stored", readsWhatWasStored),
       ("accounts do not see each other", accountsAreApart),
@@ -189,6 +195,10 @@ struct StorageConformance: Sendable {
       try $0.changes(after: nil, limit: 100, projects: [uuids[3]])
     }
     #expect(chosen.records.map(\.name.entityUuid) == [uuids[3]])
+    let many = (0..<450).map { _ in newUuid() }
+    try await storage.write(one) { data in for uuid in many { _ = try project(uuid, in: data) } }
+    let large = try await storage.read(one) { try $0.changes(after: last.end, limit: 440, projects: nil) }
+    #expect(large.records.map(\.name.entityUuid) == Array(many.prefix(440)) && large.remaining == 10)
   }
 
   private func deletions() async throws {

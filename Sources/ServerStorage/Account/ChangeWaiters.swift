@@ -1,8 +1,7 @@
-import CipherSQL
-import ServerStorage
+import Platform
 
 /// The requests that wait for the next change of an account. A waiting request uses no thread.
-final class ChangeWaiters: Sendable {
+package final class ChangeWaiters: Sendable {
   private struct State {
     var generation = 0
     var isClosed = false
@@ -13,14 +12,18 @@ final class ChangeWaiters: Sendable {
   private let state = Locked(State())
   private let clock: Clock
 
-  init(clock: Clock) { self.clock = clock }
+  /// Creates an empty set.
+  package init(clock: Clock) { self.clock = clock }
 
   /// The number of changes so far. A request reads it before it looks for changes, so that it misses no change between
   /// looking and waiting.
-  var generation: Int { state.withLock { $0.generation } }
+  package var generation: Int { state.withLock { $0.generation } }
+
+  /// Whether a request waits.
+  var isWaiting: Bool { state.withLock { !$0.waiting.isEmpty } }
 
   /// Wakes the waiting requests after a change.
-  func signal() {
+  package func signal() {
     let waiting = state.withLock { state -> [CheckedContinuation<Bool, Never>] in
       state.generation += 1
       defer { state.waiting = [:] }
@@ -30,7 +33,7 @@ final class ChangeWaiters: Sendable {
   }
 
   /// Ends all waits.
-  func close() {
+  package func close() {
     let waiting = state.withLock { state -> [CheckedContinuation<Bool, Never>] in
       state.isClosed = true
       defer { state.waiting = [:] }
@@ -40,7 +43,7 @@ final class ChangeWaiters: Sendable {
   }
 
   /// Waits for a change after a generation: true when there is one, false when the time is over or the task cancelled.
-  func wait(after generation: Int, seconds: Int) async -> Bool {
+  package func wait(after generation: Int, seconds: Int) async -> Bool {
     let ticket = state.withLock { state -> Int in
       state.lastTicket += 1
       return state.lastTicket
@@ -70,33 +73,60 @@ final class ChangeWaiters: Sendable {
 }
 
 /// The waiting requests of all accounts, whether their databases are open or not.
-final class AccountWaiters: Sendable {
+package final class AccountWaiters: Sendable {
   private struct State {
     var isClosed = false
-    var waiters: [String: ChangeWaiters] = [:]
+    var accounts: [String: (name: AccountName, waiters: ChangeWaiters)] = [:]
   }
 
   private let state = Locked(State())
   private let clock: Clock
 
-  init(clock: Clock) { self.clock = clock }
+  /// Creates an empty set.
+  package init(clock: Clock) { self.clock = clock }
 
   /// Returns the waiting requests of an account.
-  func waiters(of account: AccountName) -> ChangeWaiters {
+  package func waiters(of account: AccountName) -> ChangeWaiters {
     state.withLock { state in
-      if let known = state.waiters[account.folder] { return known }
+      if let known = state.accounts[account.folder] { return known.waiters }
       let waiters = ChangeWaiters(clock: clock)
       if state.isClosed { waiters.close() }
-      state.waiters[account.folder] = waiters
+      state.accounts[account.folder] = (account, waiters)
       return waiters
     }
   }
 
+  /// Returns `true` as soon as an account has a change after a number of its sequence, and `false` after a timeout or
+  /// after ``close()``.
+  /// - Parameter lastSequence: returns the number of the account's last change.
+  package func waitForChange(
+    of account: AccountName, after sequence: Int64, seconds: Int, lastSequence: (AccountName) async throws -> Int64
+  ) async throws -> Bool {
+    let waiters = waiters(of: account)
+    let end = clock.instant() + .seconds(seconds)
+    while true {
+      let generation = waiters.generation
+      if try await lastSequence(account) > sequence { return true }
+      let left = end - clock.instant()
+      guard left > .zero else { return false }
+      guard await waiters.wait(after: generation, seconds: max(1, Int(left.components.seconds))) else { return false }
+    }
+  }
+
+  /// The accounts with waiting requests.
+  package var waitingAccounts: [AccountName] {
+    state.withLock { Array($0.accounts.values) }.filter(\.waiters.isWaiting).map(\.name)
+  }
+
+  /// Wakes the requests that wait for a change of an account, which another node has changed.
+  /// - Parameter folder: the name of the account's folder.
+  package func signal(folder: String) { state.withLock { $0.accounts[folder]?.waiters }?.signal() }
+
   /// Ends all waits, now and later.
-  func close() {
+  package func close() {
     let waiters = state.withLock { state in
       state.isClosed = true
-      return Array(state.waiters.values)
+      return state.accounts.values.map(\.waiters)
     }
     for waiter in waiters { waiter.close() }
   }

@@ -1,0 +1,57 @@
+import Platform
+import ServerStorage
+
+/// Does the jobs of accounts in the background.
+final class AccountJobs: Sendable {
+  private final class Account: JobOwner {
+    private let announce: @Sendable () -> Void
+    private let work: @Sendable () async throws -> (hasChanged: Bool, hasJobs: Bool)
+
+    init(
+      announce: @escaping @Sendable () -> Void,
+      work: @escaping @Sendable () async throws -> (hasChanged: Bool, hasJobs: Bool)
+    ) { (self.announce, self.work) = (announce, work) }
+
+    func doJob() async throws -> (hasChanged: Bool, hasJobs: Bool) { try await work() }
+    func signalChange() { announce() }
+  }
+
+  private struct State {
+    var isClosed = false
+    var accounts: [AccountName: (owner: Account, runner: JobRunner)] = [:]
+  }
+
+  private let state = Locked(State())
+  private let clock: Clock
+  private let log: @Sendable (String) -> Void
+
+  init(clock: Clock, log: @escaping @Sendable (String) -> Void) { (self.clock, self.log) = (clock, log) }
+
+  /// Starts the jobs of an account, unless they are running.
+  /// - Parameters:
+  ///   - announce: notifies of a change of the account.
+  ///   - work: runs one transaction.
+  func start(
+    _ account: AccountName, announce: @escaping @Sendable () -> Void,
+    work: @escaping @Sendable () async throws -> (hasChanged: Bool, hasJobs: Bool)
+  ) {
+    let found = state.withLock { state -> (owner: Account, runner: JobRunner)? in
+      if state.isClosed { return nil }
+      if let known = state.accounts[account] { return known }
+      let new = (Account(announce: announce, work: work), JobRunner(clock: clock, log: log))
+      state.accounts[account] = new
+      return new
+    }
+    if let found { found.runner.start(for: found.owner) }
+  }
+
+  /// Starts no further transaction.
+  func close() {
+    let runners = state.withLock { state in
+      state.isClosed = true
+      defer { state.accounts = [:] }
+      return state.accounts.values.map(\.runner)
+    }
+    for runner in runners { runner.close() }
+  }
+}

@@ -1,0 +1,70 @@
+import ServerStorage
+
+/// The row of an account.
+struct AccountRow {
+  let header: AccountHeader
+  /// The digest of the schemas whose files the records have; `nil` before the first request.
+  let schemaSet: String?
+  let incarnation: Int64
+
+  /// - Parameter result: the result of ``read`` or ``lock(_:_:)``.
+  /// - Throws: ``ServerError`` with `damaged` without a row.
+  init(_ result: PostgresResult?) throws {
+    guard let result, result.count > 0 else { throw ServerError(.damaged, "fieldvault.account lacks an account") }
+    let row = result.row(0)
+    header = AccountHeader(
+      lastSequence: row.integer(0), horizon: row.integer(1), forgottenVersion: row.integer(2), epochs: row.texts(3),
+      epochStart: row.integer(4))
+    (schemaSet, incarnation) = (row.optionalText(5), row.integer(6))
+  }
+
+  private static let columns = """
+    SELECT last_sequence, horizon, forgotten_version, epochs, epoch_start, schema_set, incarnation
+    FROM fieldvault.account WHERE account_id = $1::uuid
+    """
+  static let read = Statement(columns)
+  private static let readLocked = Statement(columns + " FOR NO KEY UPDATE")
+  static let markUpToDate = Statement(
+    "UPDATE fieldvault.account SET schema_set = $2::text, incarnation = $3::bigint WHERE account_id = $1::uuid")
+
+  private static let insertRow = Statement(
+    """
+    INSERT INTO fieldvault.account (account_id, name, created_at, epochs, epoch_started_at, incarnation)
+    SELECT $1::uuid, $2::text, $3::bigint, ARRAY[$4::text], $3::bigint, incarnation FROM fieldvault.server
+    """)
+
+  /// Returns the statement that adds an account.
+  /// - Parameters:
+  ///   - time: the time of its creation, in milliseconds since 1970-01-01 UTC.
+  ///   - epoch: its first epoch.
+  static func insert(_ account: AccountName, at time: Int64, epoch: String) throws -> Statement.Command {
+    insertRow(try key(account), .text(account.name), .integer(time), .text(epoch))
+  }
+
+  /// Begins a transaction that changes an account.
+  static func lock(
+    _ name: AccountName, _ connection: PostgresConnection
+  ) throws -> (row: AccountRow, rows: PostgresRowsWriter) {
+    let account = try key(name)
+    // Each statement of this transaction sees what was committed when it began. No other transaction changes the account.
+    let results = try connection.begin(
+      TransactionStatements.begin, [readLocked(account), PostgresRows.jobs(account)])
+    let row = try AccountRow(results.first)
+    let jobs = results.last?.map(AccountJob.init) ?? []
+    return (row, PostgresRowsWriter(connection, account, row.header, jobs: jobs))
+  }
+
+  /// Whether the account has the values that the schemas give it, in the incarnation that the connection sees.
+  func isUpToDate(with set: SchemaSet, _ connection: PostgresConnection) -> Bool {
+    schemaSet == set.digest && incarnation == connection.incarnationNumber
+  }
+
+  /// Returns the id of an account: the bytes of its folder's name, which is 32 hexadecimal digits.
+  static func key(_ account: AccountName) throws -> PostgresValue {
+    let digits = account.folder.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
+    guard digits.count == 32, account.folder.utf8.count == 32 else {
+      throw ServerError(.damaged, "an account has no id of 32 hexadecimal digits")
+    }
+    return .bytes(stride(from: 0, to: 32, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
+  }
+}

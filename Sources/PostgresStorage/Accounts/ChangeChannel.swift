@@ -1,0 +1,160 @@
+import Platform
+import ServerStorage
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// Tells the nodes of a server of each other's changes.
+///
+/// A notification follows its commit on another connection, because PostgreSQL lets only one transaction with notifications
+/// commit at a time. Changes that come meanwhile share the next one. A notification can be lost, so a query every few seconds
+/// finds what was missed.
+final class ChangeChannel: Sendable {
+  private struct State {
+    var isClosed = false
+    /// The accounts that have to be announced, by folder.
+    var unannounced: Set<String> = []
+    var isAnnouncing = false
+    /// The last known change of accounts with waiting requests, by folder.
+    var lastSequences: [String: Int64] = [:]
+  }
+
+  private let state = Locked(State())
+  private let database: PostgresDatabase
+  private let waiters: AccountWaiters
+  private let log: @Sendable (String) -> Void
+  private let queue = WorkQueue("changes of other nodes")
+  private let polling = Locked<Task<Void, any Error>?>(nil)
+  /// A node passes over its own notifications.
+  private let node: String
+
+  init(_ database: PostgresDatabase, _ waiters: AccountWaiters, log: @escaping @Sendable (String) -> Void) {
+    (self.database, self.waiters, self.log) = (database, waiters, log)
+    node = database.environment.uuids.next().sqlText
+  }
+
+  /// Starts listening and polling, which run until ``close()``.
+  func start() {
+    let task = startTask { [weak self, clock = database.environment.clock] in
+      while true {
+        try await clock.sleep(Self.pollInterval)
+        guard let self else { return }
+        await poll()
+      }
+    }
+    polling.withLock { $0 = task }
+    // A simulation has one thread, which polls.
+    if !PreferredExecutor.isSingleThread { queue.add { [weak self] in self?.listen() } }
+  }
+
+  private static let pollInterval = Duration.seconds(5)
+
+  /// Ends listening and polling.
+  func close() {
+    state.withLock { $0.isClosed = true }
+    polling.withLock { $0 }?.cancel()
+  }
+
+  private var isClosed: Bool { state.withLock { $0.isClosed } }
+
+  // MARK: Announcing
+
+  private static let notify = Statement("SELECT pg_notify('fieldvault', $1::text)")
+  /// A notification has at most 8,000 bytes.
+  private static let accountsPerNotification = 200
+
+  /// Wakes the requests that wait for a change of an account, on all nodes.
+  func announce(_ account: AccountName) {
+    waiters.signal(folder: account.folder)
+    let isToStart = state.withLock { state in
+      state.unannounced.insert(account.folder)
+      defer { state.isAnnouncing = true }
+      return !state.isAnnouncing && !state.isClosed
+    }
+    if isToStart { startTask { await self.announceAll() } }
+  }
+
+  private func announceAll() async {
+    while true {
+      let accounts = state.withLock { state -> [String] in
+        let some = Array(state.unannounced.prefix(Self.accountsPerNotification))
+        state.unannounced.subtract(some)
+        if some.isEmpty { state.isAnnouncing = false }
+        return some
+      }
+      if accounts.isEmpty { return }
+      let text = ([node] + accounts).joined(separator: ",")
+      do {
+        _ = try await database.transaction(.other) { connection in try connection.run(Self.notify(.text(text))).count }
+      } catch {
+        log("other nodes learn of a change only by their next query: \(error)")
+      }
+    }
+  }
+
+  // MARK: Listening
+
+  private static let listenStatement = Statement("LISTEN fieldvault")
+  private static let wakeInterval = Duration.milliseconds(200)
+
+  private func listen() {
+    var pause = Duration.milliseconds(100)
+    var isFailing = false
+    while !isClosed {
+      do {
+        let connection = try PostgresConnection(
+          database.settings, clock: database.environment.clock, url: database.settings.listenURL)
+        _ = try connection.run(Self.listenStatement())
+        // What happened before the connection listened.
+        startTask { [weak self] in await self?.poll() }
+        (pause, isFailing) = (.milliseconds(100), false)
+        while !isClosed {
+          for text in try connection.notifications(waitingAtMost: Self.wakeInterval) { receive(text) }
+        }
+      } catch {
+        if !isFailing { log("notifications of other nodes are interrupted: \(error)") }
+        isFailing = true
+        usleep(UInt32(pause / .microseconds(1)))
+        pause = min(pause * 2, .seconds(2))
+      }
+    }
+  }
+
+  private func receive(_ text: String) {
+    let parts = text.split(separator: ",")
+    guard let sender = parts.first, sender != node else { return }
+    for folder in parts.dropFirst() { waiters.signal(folder: String(folder)) }
+  }
+
+  // MARK: Polling
+
+  private static let sequences = Statement(
+    """
+    SELECT replace(account_id::text, '-', ''), last_sequence FROM fieldvault.account
+    WHERE account_id = ANY ($1::text[]::uuid[])
+    """)
+
+  /// Finds changes whose notification was lost.
+  private func poll() async {
+    let folders = waiters.waitingAccounts.map(\.folder)
+    if folders.isEmpty { return }
+    do {
+      let found = try await database.transaction(.other) { connection in
+        try connection.run(Self.sequences(.texts(folders))).map { ($0.text(0), $0.integer(1)) }
+      }
+      let changed = state.withLock { state in
+        let before = state.lastSequences
+        state.lastSequences = Dictionary(found, uniquingKeysWith: { $1 })
+        return found.filter { before[$0.0] != $0.1 }.map(\.0)
+      }
+      for folder in changed { waiters.signal(folder: folder) }
+    } catch {
+      if !isClosed { log("cannot look for changes of other nodes: \(error)") }
+    }
+  }
+}

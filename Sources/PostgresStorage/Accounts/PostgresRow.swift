@@ -1,0 +1,63 @@
+import ServerStorage
+import SyncModel
+
+/// The columns of `fieldvault.record`.
+extension RecordRow {
+  /// The columns after the account, with their types and the values that a row has in them. The one place for their order.
+  private static let layout: [(name: String, type: String)] = [
+    ("sequence", "bigint"), ("entity_type", "text"), ("entity_uuid", "text"), ("server_id", "bigint"),
+    ("version", "bigint"), ("first_version", "bigint"), ("is_deleted", "boolean"), ("is_cascaded", "boolean"),
+    ("root_type", "text"), ("root_uuid", "text"), ("project", "text"), ("digest", "text"), ("created_at", "bigint"),
+    ("updated_at", "bigint"), ("stored_at", "bigint"), ("fields", "text"), ("user_edited_fields", "text"),
+    ("edit_times", "text"), ("field_versions", "text"), ("start_versions", "text"), ("service_fields", "text"),
+    ("keys", "text"),
+  ]
+
+  /// Returns the columns for a SELECT.
+  static func columns(_ table: String) -> String { layout.map { "\(table).\($0.name)" }.joined(separator: ", ") }
+
+  /// Adds rows, or replaces the rows of the same records. The parameters are arrays with a value of each row.
+  static let upsert = Statement(
+    """
+    INSERT INTO fieldvault.record (account_id, \(layout.map(\.name).joined(separator: ", ")))
+    SELECT $1::uuid, \(layout.map { "new.\($0.name)" }.joined(separator: ", "))
+    FROM unnest(\(layout.enumerated().map { "$\($0.offset + 2)::\($0.element.type)[]" }.joined(separator: ", ")))
+      AS new (\(layout.map(\.name).joined(separator: ", ")))
+    ON CONFLICT (account_id, entity_type, entity_uuid) DO UPDATE SET
+      \(layout.map(\.name).filter { $0 != "entity_type" && $0 != "entity_uuid" }
+        .map { "\($0) = excluded.\($0)" }.joined(separator: ", "))
+    """)
+
+  /// Returns the values of rows for ``upsert``, without the account.
+  static func values(of rows: [RecordRow]) -> [PostgresValue] {
+    func integers(_ value: (RecordRow) -> Int64) -> PostgresValue { .integers(rows.map(value)) }
+    func texts(_ value: (RecordRow) -> String?) -> PostgresValue { .texts(rows.map(value)) }
+    return [
+      integers(\.record.sequence), texts(\.name.entityType), texts(\.name.entityUuid), integers(\.record.serverId),
+      integers(\.record.version), integers(\.record.firstVersion), .flags(rows.map(\.record.state.isDeleted)),
+      .flags(rows.map(\.isCascaded)), texts { $0.record.deletedWith?.entityType },
+      texts { $0.record.deletedWith?.entityUuid }, texts(\.project), texts(\.digest), integers(\.record.createdAt),
+      integers(\.record.state.updatedAt), integers(\.storedAt), texts { RowText.fields($0.record.state.fields) },
+      texts { RowText.text($0.record.state.userEditedFields) }, texts { RowText.text($0.record.state.editTimes) },
+      texts { RowText.text($0.record.fieldVersions) }, texts { RowText.text($0.record.startVersions) },
+      texts { RowText.text($0.record.serviceFields) }, texts { RowText.text($0.keys) },
+    ]
+  }
+
+  /// Reads a row with all columns.
+  init(_ row: PostgresRow) throws {
+    let root = row.optionalText(8).flatMap { type in row.optionalText(9).map { RecordName(type, $0) } }
+    let state = RecordState(
+      fields: try SyncObject(parsing: row.text(15)), isDeleted: row.flag(6), syncVersion: row.integer(4),
+      updatedAt: row.integer(13), editTimes: try RowText.numbers(row.text(17)),
+      userEditedFields: try RowText.names(row.text(16)))
+    self.init(
+      record: ServerRecord(
+        name: RecordName(row.text(1), row.text(2)), serverId: row.integer(3), sequence: row.integer(0),
+        createdAt: row.integer(12), state: state, fieldVersions: try RowText.numbers(row.text(18)),
+        firstVersion: row.integer(5), startVersions: try RowText.startVersions(row.text(19)), deletedWith: root,
+        serviceFields: try RowText.names(row.text(20))),
+      isCascaded: row.flag(7), project: row.optionalText(10), digest: row.text(11), storedAt: row.integer(14),
+      keys: try RowText.keys(row.text(21)))
+  }
+}

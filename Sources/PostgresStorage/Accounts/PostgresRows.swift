@@ -1,0 +1,322 @@
+import ServerStorage
+import SyncModel
+
+/// The rows of an account in a transaction. Each call is one statement, whatever the number of names.
+class PostgresRows: AccountRows {
+  let connection: PostgresConnection
+  let account: PostgresValue
+  private var knownHeader: AccountHeader
+
+  init(_ connection: PostgresConnection, _ account: PostgresValue, _ header: AccountHeader) {
+    (self.connection, self.account, knownHeader) = (connection, account, header)
+  }
+
+  /// Runs a statement after all changes so far.
+  func run(_ command: Statement.Command) throws -> PostgresResult { try connection.run(command) }
+
+  final func header() throws -> AccountHeader { knownHeader }
+
+  final func set(_ header: AccountHeader) { knownHeader = header }
+
+  final func records(_ names: [RecordName]) throws -> [RecordRow] {
+    if names.isEmpty { return [] }
+    return try run(
+      Self.recordsByName(account, .texts(names.map(\.entityType)), .texts(names.map { IndexText.of($0.entityUuid) }))
+    ).map(RecordRow.init)
+  }
+
+  private static let recordsByName = Statement(
+    """
+    SELECT \(RecordRow.columns("record")) FROM unnest($2::text[], $3::text[]) AS wanted (entity_type, entity_uuid)
+    JOIN fieldvault.record AS record
+      ON record.account_id = $1::uuid AND record.entity_type = wanted.entity_type
+        AND record.entity_uuid = wanted.entity_uuid
+    """)
+
+  final func record(of entityType: String, serverId: Int64) throws -> RecordName? {
+    try run(Self.recordByServerId(account, .text(entityType), .integer(serverId)))
+      .first { RecordName(entityType, $0.text(0)) }
+  }
+
+  private static let recordByServerId = Statement(
+    """
+    SELECT entity_uuid FROM fieldvault.record
+    WHERE account_id = $1::uuid AND entity_type = $2::text AND server_id = $3::bigint
+    """)
+
+  final func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage {
+    var page = RecordPage(rows: [], isLast: true)
+    var selection = selection
+    var left = weight
+    // Parts, because a whole page of large records would take much memory.
+    while true {
+      let part = min(Self.rowsAtOnce, limit - page.rows.count)
+      let statement = selection.onlyLive && !selection.withSeeds ? Self.livePage : Self.page
+      let found = try run(statement.with([account] + selection.values + [.integer(Int64(part + 1))]))
+      for index in 0..<min(found.count, part) {
+        guard left > 0 else {
+          page.isLast = false
+          return page
+        }
+        let row = try RecordRow(found.row(index))
+        left -= row.record.weight
+        page.rows.append(row)
+      }
+      guard found.count > part else { return page }
+      guard page.rows.count < limit, let last = page.rows.last else {
+        page.isLast = false
+        return page
+      }
+      selection.after = last.record.sequence
+    }
+  }
+
+  private static let rowsAtOnce = 200
+
+  private static let page = Statement(
+    """
+    SELECT \(RecordRow.columns("record")) FROM fieldvault.record AS record
+    WHERE account_id = $1::uuid AND sequence > $2::bigint
+      AND ($3::text[] IS NULL OR project IS NULL OR project = ANY ($3::text[]))
+      AND ($4::boolean IS FALSE OR is_deleted IS FALSE OR first_version = 0)
+    ORDER BY sequence LIMIT $5::bigint
+    """)
+  private static let livePage = Statement(
+    """
+    SELECT \(RecordRow.columns("record")) FROM fieldvault.record AS record
+    WHERE account_id = $1::uuid AND sequence > $2::bigint AND is_deleted IS FALSE
+      AND ($3::text[] IS NULL OR project IS NULL OR project = ANY ($3::text[])) AND $4::boolean
+    ORDER BY sequence LIMIT $5::bigint
+    """)
+
+  final func count(_ selection: PageSelection) throws -> Int {
+    let statement = selection.onlyLive && !selection.withSeeds ? Self.liveCount : Self.count
+    return Int(try run(statement.with([account] + selection.values)).first { $0.integer(0) } ?? 0)
+  }
+
+  private static let count = Statement(
+    """
+    SELECT count(*) FROM fieldvault.record
+    WHERE account_id = $1::uuid AND sequence > $2::bigint
+      AND ($3::text[] IS NULL OR project IS NULL OR project = ANY ($3::text[]))
+      AND ($4::boolean IS FALSE OR is_deleted IS FALSE OR first_version = 0)
+    """)
+  private static let liveCount = Statement(
+    """
+    SELECT count(*) FROM fieldvault.record
+    WHERE account_id = $1::uuid AND sequence > $2::bigint AND is_deleted IS FALSE
+      AND ($3::text[] IS NULL OR project IS NULL OR project = ANY ($3::text[])) AND $4::boolean
+    """)
+
+  final func buckets(of entityType: String?, projects: Set<String>?) throws -> [(name: BucketName, sum: DigestSum)] {
+    try run(
+      Self.bucketsByEntity(account, .optional(entityType), projects.map { .texts($0.map { $0 }) } ?? .null)
+    ).map { try Self.bucket($0) }
+  }
+
+  private static let bucketsByEntity = Statement(
+    """
+    SELECT entity_type, project, bucket, count, digest FROM fieldvault.bucket
+    WHERE account_id = $1::uuid AND ($2::text IS NULL OR entity_type = $2::text)
+      AND ($3::text[] IS NULL OR project = ANY ($3::text[]))
+    """)
+
+  final func buckets(_ names: [BucketName]) throws -> [BucketName: DigestSum] {
+    let found = try run(
+      Self.bucketsByName(
+        account, .texts(names.map(\.entityType)), .texts(names.map(\.project)), .texts(names.map(\.bucket))))
+    return Dictionary(try found.map { try Self.bucket($0) }.map { ($0.name, $0.sum) }, uniquingKeysWith: { $1 })
+  }
+
+  private static let bucketsByName = Statement(
+    """
+    SELECT bucket.entity_type, bucket.project, bucket.bucket, bucket.count, bucket.digest
+    FROM unnest($2::text[], $3::text[], $4::text[]) AS wanted (entity_type, project, bucket)
+    JOIN fieldvault.bucket AS bucket
+      ON bucket.account_id = $1::uuid AND bucket.entity_type = wanted.entity_type
+        AND bucket.project = wanted.project AND bucket.bucket = wanted.bucket
+    """)
+
+  private static func bucket(_ row: PostgresRow) throws -> (name: BucketName, sum: DigestSum) {
+    guard let sum = DigestSum(DigestSummary(count: row.integer(3), digest: row.text(4))) else {
+      throw ServerError(.system, "a row of fieldvault.bucket has no digest")
+    }
+    return (BucketName(entityType: row.text(0), project: row.text(1), bucket: row.text(2)), sum)
+  }
+
+  final func recordDigests(of entityType: String, buckets: [String], projects: Set<String>?) throws -> [RecordDigest] {
+    try run(
+      Self.digestsOfBuckets(
+        account, .text(entityType), .texts(buckets), projects.map { .texts($0.map { $0 }) } ?? .null)
+    ).map { RecordDigest(entityUuid: $0.text(0), version: $0.integer(1), digest: $0.text(2)) }
+  }
+
+  private static let digestsOfBuckets = Statement(
+    """
+    SELECT entity_uuid, version, digest FROM fieldvault.record
+    WHERE account_id = $1::uuid AND entity_type = $2::text AND is_deleted IS FALSE
+      AND right(entity_uuid, 2) = ANY ($3::text[])
+      AND ($4::text[] IS NULL OR project IS NULL OR project = ANY ($4::text[]))
+    """)
+
+  final func holders(of values: [UniqueValue]) throws -> [UniqueValue: RecordName] {
+    let found = try run(
+      Self.holdersByValue(
+        account, .texts(values.map(\.entityType)), .texts(values.map(\.key)),
+        .texts(values.map { IndexText.of($0.value) }), .integers(values.indices.map { Int64($0) })))
+    var holders: [UniqueValue: RecordName] = [:]
+    for index in 0..<found.count {
+      let row = found.row(index)
+      let value = values[Int(row.integer(0))]
+      holders[value] = RecordName(value.entityType, row.text(1))
+    }
+    return holders
+  }
+
+  private static let holdersByValue = Statement(
+    """
+    SELECT wanted.place, held.entity_uuid
+    FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS wanted (entity_type, key_name, value, place)
+    JOIN fieldvault.unique_key AS held
+      ON held.account_id = $1::uuid AND held.entity_type = wanted.entity_type AND held.key_name = wanted.key_name
+        AND held.value = wanted.value
+    """)
+
+  final func dependents(_ reference: ReferenceValue, after uuid: String?, limit: Int) throws -> [String] {
+    try run(
+      Self.dependentsByReference(
+        account, .text(reference.entityType), .text(reference.reference), .text(IndexText.of(reference.target)),
+        .text(uuid ?? ""), .integer(Int64(limit)))
+    ).map { $0.text(0) }
+  }
+
+  private static let dependentsByReference = Statement(
+    """
+    SELECT entity_uuid FROM fieldvault.reference
+    WHERE account_id = $1::uuid AND entity_type = $2::text AND reference = $3::text AND target = $4::text
+      AND entity_uuid > $5::text
+    ORDER BY entity_uuid LIMIT $6::bigint
+    """)
+
+  final func targets(of entityType: String, reference: String, among targets: [String]) throws -> Set<String> {
+    let byForm = Dictionary(targets.map { (IndexText.of($0), $0) }, uniquingKeysWith: { $1 })
+    let found = try run(
+      Self.targetsInUse(account, .text(entityType), .text(reference), .texts(Array(byForm.keys))))
+    return Set(found.map { byForm[$0.text(0)] }.compactMap { $0 })
+  }
+
+  private static let targetsInUse = Statement(
+    """
+    SELECT wanted.target FROM unnest($4::text[]) AS wanted (target)
+    WHERE EXISTS (
+      SELECT FROM fieldvault.reference AS found
+      WHERE found.account_id = $1::uuid AND found.entity_type = $2::text AND found.reference = $3::text
+        AND found.target = wanted.target)
+    """)
+
+  func jobs() throws -> [AccountJob] { try run(Self.jobs(account)).map(AccountJob.init) }
+
+  static let jobs = Statement(
+    """
+    SELECT number, kind, entity_type, entity_uuid, reference, after, time FROM fieldvault.job
+    WHERE account_id = $1::uuid ORDER BY number
+    """)
+
+  final func lastServerIds() throws -> [String: Int64] {
+    Dictionary(
+      try run(Self.counters(account)).map { ($0.text(0), $0.integer(1)) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  private static let counters = Statement(
+    "SELECT entity_type, last_id FROM fieldvault.counter WHERE account_id = $1::uuid")
+
+  final func responses(_ keys: [String]) throws -> [String: StoredResponse] {
+    let byForm = Dictionary(keys.map { (IndexText.of($0), $0) }, uniquingKeysWith: { $1 })
+    let found = try run(Self.responsesByKey(account, .texts(Array(byForm.keys))))
+    var responses: [String: StoredResponse] = [:]
+    for index in 0..<found.count {
+      let row = found.row(index)
+      guard let key = byForm[row.text(0)] else { continue }
+      responses[key] = StoredResponse(result: row.text(1), digest: row.optionalText(2))
+    }
+    return responses
+  }
+
+  private static let responsesByKey = Statement(
+    """
+    SELECT found.idempotency_key, found.result, found.digest FROM unnest($2::text[]) AS wanted (idempotency_key)
+    JOIN fieldvault.response AS found
+      ON found.account_id = $1::uuid AND found.idempotency_key = wanted.idempotency_key
+    """)
+
+  final func mark(of deviceId: String) throws -> DeviceCounter? {
+    try run(Self.markOfDevice(account, .text(IndexText.of(deviceId))))
+      .first { DeviceCounter(counter: $0.integer(0), digest: $0.text(1)) }
+  }
+
+  private static let markOfDevice = Statement(
+    "SELECT counter, digest FROM fieldvault.device WHERE account_id = $1::uuid AND device_id = $2::text")
+
+  final func tombstones(among names: [RecordName]) throws -> Set<RecordName> {
+    let found = try run(
+      Self.tombstonesByName(account, .texts(names.map(\.entityType)), .texts(names.map { IndexText.of($0.entityUuid) }))
+    )
+    return Set(found.map { RecordName($0.text(0), $0.text(1)) })
+  }
+
+  private static let tombstonesByName = Statement(
+    """
+    SELECT found.entity_type, found.entity_uuid
+    FROM unnest($2::text[], $3::text[]) AS wanted (entity_type, entity_uuid)
+    JOIN fieldvault.tombstone AS found
+      ON found.account_id = $1::uuid AND found.entity_type = wanted.entity_type
+        AND found.entity_uuid = wanted.entity_uuid
+    """)
+
+  final func largestStoredTime() throws -> Int64? {
+    try run(Self.largestTime(account)).first { $0.optionalInteger(0) } ?? nil
+  }
+
+  private static let largestTime = Statement(
+    """
+    SELECT greatest(
+      (SELECT max(stored_at) FROM fieldvault.response WHERE account_id = $1::uuid),
+      (SELECT max(stored_at) FROM fieldvault.record WHERE account_id = $1::uuid AND is_deleted))
+    """)
+
+  final func deletions(
+    before time: Int64, after place: RetentionCursor?, limit: Int
+  ) throws -> [(place: RetentionCursor, name: RecordName)] {
+    let place = place ?? RetentionCursor(storedAt: Int64.min, sequence: 0)
+    return try run(
+      Self.oldDeletions(
+        account, .integer(place.storedAt), .integer(place.sequence), .integer(time), .integer(Int64(limit)))
+    ).map {
+      (RetentionCursor(storedAt: $0.integer(0), sequence: $0.integer(1)), RecordName($0.text(2), $0.text(3)))
+    }
+  }
+
+  private static let oldDeletions = Statement(
+    """
+    SELECT stored_at, sequence, entity_type, entity_uuid FROM fieldvault.record
+    WHERE account_id = $1::uuid AND is_deleted AND (stored_at, sequence) > ($2::bigint, $3::bigint)
+      AND stored_at < $4::bigint AND first_version > 0
+    ORDER BY stored_at, sequence LIMIT $5::bigint
+    """)
+}
+
+extension PageSelection {
+  /// The values of `$2` to `$4`. The last one asks for records that are not deleted.
+  fileprivate var values: [PostgresValue] {
+    [.integer(after), projects.map { .texts($0.map { $0 }) } ?? .null, .flag(onlyLive)]
+  }
+}
+
+extension AccountJob {
+  init(_ row: PostgresRow) {
+    self.init(
+      number: row.integer(0), kind: Kind(rawValue: row.text(1)) ?? .cascade,
+      name: RecordName(row.text(2), row.text(3)), reference: Int(row.integer(4)), after: row.optionalText(5),
+      time: row.integer(6))
+  }
+}

@@ -1,0 +1,176 @@
+import CipherSQL
+import Platform
+import SchemaModel
+import ServerStorage
+import SyncModel
+
+/// Stores all accounts in one PostgreSQL database, which several nodes can use.
+///
+/// A transaction that writes locks the row of its account. That orders the transactions of an account, and so the numbers of
+/// its changes, without holes. Accounts do not block each other.
+public final class PostgresStorage: RecordStorage {
+  /// The entities, by type.
+  public let entities: [String: EntityDescription]
+  /// The schemas, without FieldVault's own.
+  public let schemas: [ServedSchema]
+  let database: PostgresDatabase
+  private let schema: AccountSchema
+  private let set: SchemaSet
+  private let waiters: AccountWaiters
+  private let changes: ChangeChannel
+  private let jobs: AccountJobs
+
+  /// Creates the storage. The records of an account are brought up to date with the schemas at its first request.
+  /// - Parameter log: receives each failure that no request returns. The text contains no value of a record.
+  /// - Throws: `SQLError` if a schema file fails.
+  public init(
+    _ database: PostgresDatabase, schemas: [Schema], log: @escaping @Sendable (String) -> Void = { _ in }
+  ) throws {
+    let environment = database.environment
+    let schema = try AccountSchema(schemas, environment: environment)
+    let waiters = AccountWaiters(clock: environment.clock)
+    (self.database, self.schema, self.waiters) = (database, schema, waiters)
+    entities = schema.descriptions
+    self.schemas = schemas.map { ServedSchema(name: $0.name, version: $0.migrations.count) }
+    set = SchemaSet(schema.allSchemas)
+    changes = ChangeChannel(database, waiters, log: log)
+    jobs = AccountJobs(clock: environment.clock, log: log)
+    changes.start()
+  }
+
+  // MARK: Transactions
+
+  /// The account has to be brought up to date before it can be used.
+  private struct IsOutdated: Error {}
+
+  /// Reads from one state of an account.
+  public func read<Result: Sendable>(
+    _ account: AccountName, _ body: @escaping @Sendable (any RecordReading) throws -> Result
+  ) async throws -> Result {
+    try await whenUpToDate(account) { [database, schema, set] in
+      try await database.transaction(.reading(account)) { connection in
+        let account = try AccountRow.key(account)
+        let row = try AccountRow(
+          try connection.begin(TransactionStatements.beginReading, [AccountRow.read(account)]).last)
+        guard row.isUpToDate(with: set, connection) else { throw IsOutdated() }
+        let result = try body(AccountReader(PostgresRows(connection, account, row.header), schema))
+        _ = try connection.run(TransactionStatements.commit())
+        return result
+      }
+    }
+  }
+
+  /// Changes an account in one transaction, then notifies waiting requests of all nodes.
+  public func write<Result: Sendable>(
+    _ account: AccountName, _ body: @escaping @Sendable (any RecordWriting) throws -> Result
+  ) async throws -> Result {
+    let (result, hasChanged, hasJobs) = try await change(account) { try body($0) }
+    if hasChanged { changes.announce(account) }
+    if hasJobs { startJobs(of: account) }
+    return result
+  }
+
+  private func change<Result: Sendable>(
+    _ account: AccountName, _ body: @escaping @Sendable (AccountWriter) throws -> Result
+  ) async throws -> (result: Result, hasChanged: Bool, hasJobs: Bool) {
+    try await whenUpToDate(account) { [database, schema, set] in
+      try await database.transaction(.writing(account)) { connection in
+        let (row, rows) = try AccountRow.lock(account, connection)
+        guard row.isUpToDate(with: set, connection) else { throw IsOutdated() }
+        let writer = try AccountWriter(rows, schema, database.environment)
+        let result = try body(writer)
+        let (hasChanged, hasJobs) = try writer.finish()
+        try rows.commit()
+        return (result, hasChanged, hasJobs)
+      }
+    }
+  }
+
+  private func whenUpToDate<Result>(_ account: AccountName, _ body: () async throws -> Result) async throws -> Result {
+    while true {
+      do {
+        return try await body()
+      } catch is IsOutdated {
+        try await bringUpToDate(account)
+      }
+    }
+  }
+
+  /// Applies new schema files to the records of an account, and begins a new epoch after a failover that may have lost
+  /// changes.
+  private func bringUpToDate(_ account: AccountName) async throws {
+    let (schema, set, environment) = (schema, set, database.environment)
+    let hasChanged = try await database.transaction(.writing(account)) { connection -> Bool in
+      let (row, rows) = try AccountRow.lock(account, connection)
+      _ = try connection.run(TransactionStatements.allowIdleness())
+      let writer = try AccountWriter(rows, schema, environment)
+      let now = environment.now
+      if row.schemaSet == nil {
+        try writer.adoptSeeds(at: now)
+      } else if let known = row.schemaSet, known != set.digest {
+        let before = try SchemaSet.read(known, from: connection)
+        if try set.continues(before) { _ = try writer.upgrade(from: before.schemas, at: now) }
+      }
+      if row.incarnation != connection.incarnationNumber { _ = try writer.startEpoch(at: now) }
+      let (hasChanged, _) = try writer.finish()
+      try set.save(to: connection)
+      _ = try rows.run(AccountRow.markUpToDate(rows.account, .text(set.digest), .integer(connection.incarnationNumber)))
+      try rows.commit()
+      return hasChanged
+    }
+    if hasChanged { changes.announce(account) }
+  }
+
+  // MARK: Jobs
+
+  private func startJobs(of account: AccountName) {
+    jobs.start(account, announce: { [changes] in changes.announce(account) }) { [self] in
+      let (_, hasChanged, hasJobs) = try await change(account) { try $0.work() }
+      return (hasChanged, hasJobs)
+    }
+  }
+
+  /// Applies pending deletions or restorations of ancestors to some records.
+  public func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws {
+    guard try await read(account, { try ($0 as? AccountReader)?.hasJobs ?? false }) else { return }
+    for part in stride(from: 0, to: names.count, by: Self.recordsPerWrite) {
+      let some = names[part..<min(part + Self.recordsPerWrite, names.count)]
+      try await write(account) { data in for name in some { _ = try data.isDeleted(name) } }
+    }
+  }
+
+  private static let recordsPerWrite = 25
+
+  // MARK: Epochs and waiting
+
+  /// Starts a new epoch of an account, because its data may be older than data that was acknowledged before.
+  /// - Returns: the new epoch.
+  @discardableResult
+  public func startEpoch(_ account: AccountName) async throws -> String {
+    let time = database.environment.now
+    return try await write(account) { try $0.startEpoch(at: time) }
+  }
+
+  /// Makes sure that no failed commit can take effect later: a transaction whose connection was lost holds the row of its
+  /// account until it has ended.
+  public func flushFailedCommits(_ account: AccountName) async throws { try await write(account) { _ in } }
+
+  /// Waits for a change after a number of the account's sequence.
+  public func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool {
+    try await waiters.waitForChange(of: account, after: sequence, seconds: seconds) { [database] account in
+      try await database.transaction(.reading(account)) { connection in
+        try AccountRow(connection.run(AccountRow.read(AccountRow.key(account)))).header.lastSequence
+      }
+    }
+  }
+
+  /// Ends all waiting permanently.
+  public func stopWaiting() { waiters.close() }
+
+  /// Ends jobs and notifications. The database stays open.
+  public func close() {
+    stopWaiting()
+    jobs.close()
+    changes.close()
+  }
+}

@@ -1,0 +1,69 @@
+import CipherSQL
+import ServerStorage
+import SyncModel
+
+/// The files of all schemas, by which a node sees whether the records of an account have the values that its schemas give
+/// them. The database keeps each set, so that a newer node knows what an account had before.
+struct SchemaSet {
+  /// The schemas in the order in which they are applied, FieldVault's own included.
+  let schemas: [Schema]
+  /// SHA-256 of the set.
+  let digest: String
+
+  init(_ schemas: [Schema]) {
+    self.schemas = schemas
+    digest = MigrationFile(version: 1, name: "", sql: Self.json(schemas)).checksum
+  }
+
+  private static func json(_ schemas: [Schema]) -> String {
+    SyncValue.array(
+      schemas.map { schema in
+        let files = schema.migrations.map { file -> SyncValue in
+          .object(["version": .integer(Int64(file.version)), "name": .text(file.name), "sql": .text(file.sql)])
+        }
+        return .object(["schema": .text(schema.name), "files": .array(files)])
+      }
+    ).json
+  }
+
+  private init(parsing json: String, digest: String) throws {
+    guard case .array(let elements) = try SyncValue(parsing: json) else {
+      throw ServerError(.damaged, "a row of fieldvault.schema_set is no list")
+    }
+    self.digest = digest
+    schemas = elements.compactMap { element in
+      guard case .object(let schema) = element, case .array(let files)? = schema["files"] else { return nil }
+      let migrations = files.compactMap { file -> MigrationFile? in
+        guard case .object(let file) = file, case .integer(let version)? = file["version"] else { return nil }
+        return MigrationFile(version: Int(version), name: file.text("name") ?? "", sql: file.text("sql") ?? "")
+      }
+      return Schema(name: schema.text("schema") ?? "", migrations: migrations)
+    }
+  }
+
+  private static let insert = Statement(
+    "INSERT INTO fieldvault.schema_set (digest, files) VALUES ($1::text, $2::text) ON CONFLICT (digest) DO NOTHING")
+  private static let select = Statement("SELECT files FROM fieldvault.schema_set WHERE digest = $1::text")
+
+  /// Adds the set to the database.
+  func save(to connection: PostgresConnection) throws {
+    _ = try connection.run(Self.insert(.text(digest), .text(Self.json(schemas))))
+  }
+
+  /// Reads the set of an account.
+  static func read(_ digest: String, from connection: PostgresConnection) throws -> SchemaSet {
+    guard let json = try connection.run(select(.text(digest))).first({ $0.text(0) }) else {
+      throw ServerError(.damaged, "fieldvault.schema_set lacks the schemas of an account")
+    }
+    return try SchemaSet(parsing: json, digest: digest)
+  }
+
+  /// Returns whether this set has files that the other lacks.
+  /// - Throws: `SQLError` with `migration` if this set lacks files of the other, or has changed one.
+  func continues(_ other: SchemaSet) throws -> Bool {
+    let applied = other.schemas.flatMap { schema in
+      schema.migrations.map { MigrationRecord(of: schema.name, $0) }
+    }
+    return try !Migrator(schemas: schemas).pending(after: applied).isEmpty
+  }
+}

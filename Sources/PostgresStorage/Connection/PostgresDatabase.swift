@@ -1,0 +1,123 @@
+import Platform
+import ServerStorage
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The database that all nodes of a server share.
+public final class PostgresDatabase: Sendable {
+  let settings: PostgresSettings
+  let environment: Environment
+  let pool: ConnectionPool
+  /// The UUID of the server, which stays the same for the life of the data.
+  public let serverUuid: String
+  private let log: @Sendable (String) -> Void
+
+  /// Connects, and brings the tables up to date.
+  /// - Parameter log: receives each failure that no request returns. The text contains no value of a record.
+  /// - Throws: ``ServerError`` with `badDatabase` for a wrong address, password or right, for an old PostgreSQL, and for
+  ///   tables of a newer program.
+  public convenience init(
+    _ settings: PostgresSettings, log: @escaping @Sendable (String) -> Void = { _ in }
+  ) throws {
+    try self.init(settings, environment: .system, log: log)
+  }
+
+  package init(
+    _ settings: PostgresSettings, environment: Environment, log: @escaping @Sendable (String) -> Void
+  ) throws {
+    (self.settings, self.environment, self.log) = (settings, environment, log)
+    let incarnation = Locked<(Incarnation, Int64)?>(nil)
+    let clock = environment.clock
+    let connect = { @Sendable in try Self.connect(settings, clock, knowing: incarnation) }
+    pool = ConnectionPool(
+      size: settings.connections, waitLimit: .seconds(settings.lockSeconds), clock: clock, connect: connect)
+    do {
+      let connection = try PostgresConnection(settings, clock: clock)
+      serverUuid = try DatabaseSetup(environment).apply(to: connection)
+    } catch let error as PostgresError {
+      throw Self.setupFailure(error)
+    }
+  }
+
+  private static func connect(
+    _ settings: PostgresSettings, _ clock: Clock, knowing incarnation: Locked<(Incarnation, Int64)?>
+  ) throws -> PostgresConnection {
+    let connection = try PostgresConnection(settings, clock: clock)
+    guard let current = try connection.run(Incarnation.current()).first({ Incarnation($0) }) else { return connection }
+    connection.incarnation = current
+    if let (known, number) = incarnation.withLock({ $0 }), known == current {
+      connection.incarnationNumber = number
+    } else {
+      let number = try current.adopt(connection)
+      connection.incarnationNumber = number
+      incarnation.withLock { $0 = (current, number) }
+    }
+    return connection
+  }
+
+  private static func setupFailure(_ error: PostgresError) -> ServerError {
+    switch error.sqlState {
+    case "42501":
+      ServerError(
+        .badDatabase, "the role lacks a right in the database: \(error.message)",
+        hint: "let the role own the database")
+    default:
+      ServerError(
+        .badDatabase, "the database cannot be used: \(error)",
+        hint: "the address has the form postgresql://user@host/name")
+    }
+  }
+
+  /// Runs a transaction, and repeats it after a failure that another attempt may not have.
+  /// - Parameter body: begins and commits the transaction. It may run several times.
+  func transaction<Result: Sendable>(
+    _ lane: ConnectionPool.Lane, _ body: @escaping @Sendable (PostgresConnection) throws -> Result
+  ) async throws -> Result {
+    let clock = environment.clock
+    let deadline = clock.instant() + .seconds(settings.retrySeconds)
+    var pause = Duration.milliseconds(20)
+    while true {
+      do {
+        return try await pool.withConnection(lane) { try Self.run(body, on: $0) }
+      } catch let error as PostgresError where error.isRepeatable && clock.instant() + pause < deadline {
+        try await clock.sleep(pause * (0.5 + environment.jitter()))
+        pause = min(pause * 2, .seconds(1))
+      } catch let error as PostgresError {
+        throw ServerError(error)
+      }
+    }
+  }
+
+  private static func run<Result>(
+    _ body: (PostgresConnection) throws -> Result, on connection: PostgresConnection
+  ) throws -> Result {
+    do {
+      return try body(connection)
+    } catch {
+      // A connection that cannot roll back is closed, which rolls back.
+      if connection.isUsable { _ = try? connection.run(TransactionStatements.rollback()) }
+      throw error
+    }
+  }
+
+  /// Closes all connections.
+  public func close() { pool.close() }
+}
+
+extension ServerError {
+  /// A failure of the database in the middle of the work of a node.
+  init(_ error: PostgresError) {
+    let text = "the database failed: \(error)"
+    if error.isRepeatable || error.isTimeout {
+      self.init(.busy, text)
+    } else if error.isOutOfSpace {
+      self.init(.disk, text)
+    } else {
+      self.init(.system, text)
+    }
+  }
+}

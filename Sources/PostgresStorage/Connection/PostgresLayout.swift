@@ -1,0 +1,213 @@
+import ServerStorage
+
+/// The tables of the database and their changes, which are applied in order.
+///
+/// Every table begins with `account_id`, except `account` and the small tables that all nodes read whole, so that a
+/// database that distributes rows by account can hold them unchanged. Texts of keys compare byte by byte.
+enum PostgresLayout {
+  /// A change of the tables.
+  struct Migration: Sendable {
+    let version: Int
+    let name: String
+    let statements: [String]
+  }
+
+  /// The number of parts of the large tables.
+  private static let partitions = 16
+
+  static let migrations = [
+    Migration(
+      version: 1, name: "generic_layout",
+      statements: [
+        """
+        CREATE TABLE fieldvault.account (
+          account_id uuid PRIMARY KEY,
+          name text NOT NULL UNIQUE,
+          created_at bigint NOT NULL, -- times are milliseconds since 1970
+          last_sequence bigint NOT NULL DEFAULT 0,
+          horizon bigint NOT NULL DEFAULT 0, -- deletions up to here may be forgotten
+          forgotten_version bigint NOT NULL DEFAULT 0, -- new records begin above it
+          epochs text[] NOT NULL, -- the current one last
+          epoch_start bigint NOT NULL DEFAULT 0, -- the last change before the current epoch
+          epoch_started_at bigint NOT NULL,
+          schema_set text, -- the schemas whose files the records have; NULL before the first request
+          incarnation bigint NOT NULL -- the state of the database in which the current epoch is valid
+        ) WITH (fillfactor = 50)
+        """,
+        """
+        CREATE TABLE fieldvault.record (
+          account_id uuid NOT NULL,
+          sequence bigint NOT NULL,
+          entity_type text COLLATE "C" NOT NULL,
+          entity_uuid text COLLATE "C" NOT NULL,
+          server_id bigint NOT NULL,
+          version bigint NOT NULL,
+          first_version bigint NOT NULL, -- the version of fields that never changed; 0 for a row of a schema
+          is_deleted boolean NOT NULL,
+          is_cascaded boolean NOT NULL, -- deleted only with a record that it references
+          root_type text, -- the record whose deletion cascaded to this one; NULL if it is not known
+          root_uuid text,
+          project text, -- the uuid of the project that the record belongs to
+          digest text NOT NULL, -- SHA-256 of the content, in hexadecimal digits
+          created_at bigint NOT NULL,
+          updated_at bigint NOT NULL,
+          stored_at bigint NOT NULL, -- the server's time of the last change
+          fields text NOT NULL, -- JSON: field to value, without NULL
+          user_edited_fields text NOT NULL, -- JSON: the fields that a user has edited
+          edit_times text NOT NULL, -- JSON: field to time, if it differs from updated_at
+          field_versions text NOT NULL, -- JSON: field to the version with which it last changed
+          start_versions text NOT NULL, -- JSON: epoch to the version at its beginning
+          service_fields text NOT NULL, -- JSON: the fields whose value a service wrote
+          keys text NOT NULL, -- JSON: the values of unique keys, those released, and references of several columns
+          PRIMARY KEY (account_id, entity_type, entity_uuid)
+        ) PARTITION BY HASH (account_id)
+        """,
+        "CREATE UNIQUE INDEX record_sequence ON fieldvault.record (account_id, sequence)",
+        "CREATE UNIQUE INDEX record_server_id ON fieldvault.record (account_id, entity_type, server_id)",
+        "CREATE INDEX record_live ON fieldvault.record (account_id, sequence, project) WHERE is_deleted IS FALSE",
+        "CREATE INDEX record_deletions ON fieldvault.record (account_id, stored_at, sequence) WHERE is_deleted",
+        """
+        CREATE INDEX record_bucket ON fieldvault.record (account_id, entity_type, right(entity_uuid, 2))
+        WHERE is_deleted IS FALSE
+        """,
+        """
+        CREATE TABLE fieldvault.unique_key ( -- the record that holds a UNIQUE value
+          account_id uuid NOT NULL,
+          entity_type text COLLATE "C" NOT NULL,
+          key_name text COLLATE "C" NOT NULL,
+          value text COLLATE "C" NOT NULL,
+          entity_uuid text COLLATE "C" NOT NULL,
+          PRIMARY KEY (account_id, entity_type, key_name, value)
+        ) PARTITION BY HASH (account_id)
+        """,
+        """
+        CREATE TABLE fieldvault.reference ( -- the records that reference a record, by its uuid or a value of a key
+          account_id uuid NOT NULL,
+          entity_type text COLLATE "C" NOT NULL,
+          reference text COLLATE "C" NOT NULL,
+          target text COLLATE "C" NOT NULL,
+          entity_uuid text COLLATE "C" NOT NULL,
+          PRIMARY KEY (account_id, entity_type, reference, target, entity_uuid)
+        ) PARTITION BY HASH (account_id)
+        """,
+        """
+        CREATE TABLE fieldvault.response ( -- the responses to operations, so that each takes effect once
+          account_id uuid NOT NULL,
+          idempotency_key text COLLATE "C" NOT NULL,
+          result text NOT NULL,
+          digest text,
+          stored_at bigint NOT NULL,
+          PRIMARY KEY (account_id, idempotency_key)
+        ) PARTITION BY HASH (account_id)
+        """,
+        "CREATE INDEX response_age ON fieldvault.response (account_id, stored_at)",
+        """
+        CREATE TABLE fieldvault.counter ( -- the last server id of each entity
+          account_id uuid NOT NULL,
+          entity_type text COLLATE "C" NOT NULL,
+          last_id bigint NOT NULL,
+          PRIMARY KEY (account_id, entity_type)
+        ) WITH (fillfactor = 50)
+        """,
+        """
+        CREATE TABLE fieldvault.bucket ( -- the sums of the digests of records that are not deleted
+          account_id uuid NOT NULL,
+          entity_type text COLLATE "C" NOT NULL,
+          project text COLLATE "C" NOT NULL, -- empty for records without a project
+          bucket text COLLATE "C" NOT NULL, -- the last two digits of the uuids
+          count bigint NOT NULL,
+          digest text NOT NULL,
+          PRIMARY KEY (account_id, entity_type, project, bucket)
+        ) WITH (fillfactor = 70)
+        """,
+        """
+        CREATE TABLE fieldvault.device ( -- the last push of each device
+          account_id uuid NOT NULL,
+          device_id text COLLATE "C" NOT NULL,
+          counter bigint NOT NULL,
+          digest text NOT NULL,
+          seen_at bigint NOT NULL,
+          PRIMARY KEY (account_id, device_id)
+        )
+        """,
+        "CREATE INDEX device_age ON fieldvault.device (account_id, seen_at)",
+        """
+        CREATE TABLE fieldvault.tombstone ( -- deleted records that the account did not have
+          account_id uuid NOT NULL,
+          entity_type text COLLATE "C" NOT NULL,
+          entity_uuid text COLLATE "C" NOT NULL,
+          stored_at bigint NOT NULL,
+          PRIMARY KEY (account_id, entity_type, entity_uuid)
+        )
+        """,
+        "CREATE INDEX tombstone_age ON fieldvault.tombstone (account_id, stored_at)",
+        """
+        CREATE TABLE fieldvault.job ( -- records whose dependents still have to follow them
+          account_id uuid NOT NULL,
+          number bigint NOT NULL,
+          kind text NOT NULL,
+          entity_type text NOT NULL,
+          entity_uuid text NOT NULL,
+          reference bigint NOT NULL, -- the reference by which dependents are being visited
+          after text, -- the last dependent that was visited by it
+          time bigint NOT NULL,
+          PRIMARY KEY (account_id, number)
+        )
+        """,
+        """
+        CREATE TABLE fieldvault.schema_set ( -- the files of schemas that records have
+          digest text PRIMARY KEY,
+          files text NOT NULL -- JSON: schemas in the order in which they are applied, with their files
+        )
+        """,
+        """
+        CREATE TABLE fieldvault.server ( -- one row
+          server_uuid text NOT NULL,
+          system_identifier text NOT NULL, -- what tells this life of the database from others
+          timeline text NOT NULL,
+          database_oid bigint NOT NULL,
+          incarnation bigint NOT NULL,
+          retention_time bigint -- the time by which old data are removed
+        )
+        """,
+        """
+        CREATE TABLE fieldvault.member (
+          account_id uuid NOT NULL,
+          user_id bigint GENERATED ALWAYS AS IDENTITY,
+          name text NOT NULL, -- unique on the server
+          created_at bigint NOT NULL,
+          PRIMARY KEY (account_id, user_id)
+        )
+        """,
+        """
+        CREATE TABLE fieldvault.token (
+          token_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+          hash bytea NOT NULL UNIQUE, -- SHA-256 of the token
+          account_id uuid NOT NULL,
+          user_id bigint NOT NULL,
+          role text NOT NULL,
+          label text,
+          created_at bigint NOT NULL,
+          expires_at bigint,
+          revoked_at bigint
+        )
+        """,
+        """
+        CREATE TABLE fieldvault.served_schema (
+          position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+          name text NOT NULL UNIQUE,
+          folder text, -- NULL for a schema of the program
+          files text -- JSON: the files of a schema from a folder
+        )
+        """,
+      ]
+        + ["record", "unique_key", "reference", "response"].flatMap { table in
+          (0..<partitions).map { part in
+            """
+            CREATE TABLE fieldvault.\(table)_\(part) PARTITION OF fieldvault.\(table)
+            FOR VALUES WITH (MODULUS \(partitions), REMAINDER \(part))
+            """
+          }
+        })
+  ]
+}

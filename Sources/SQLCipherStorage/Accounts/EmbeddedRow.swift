@@ -1,0 +1,25 @@
+import CipherSQL
+import ServerStorage
+import SyncModel
+
+extension RecordRow {
+  /// Reads a row of `ServerRecord` with all its columns.
+  init(_ row: borrowing Row) throws {
+    let rootType: String? = try row.decode(at: 8)
+    let rootUuid: String? = try row.decode(at: 9)
+    let root = rootType.flatMap { type in rootUuid.map { RecordName(type, $0) } }
+    let state = RecordState(
+      fields: try SyncObject(parsing: row.decode(String.self, at: 15)), isDeleted: try row.decode(at: 6),
+      syncVersion: try row.decode(at: 4), updatedAt: try row.decode(at: 13),
+      editTimes: try RowText.numbers(row.decode(at: 17)), userEditedFields: try RowText.names(row.decode(at: 16)))
+    self.init(
+      record: ServerRecord(
+        name: RecordName(try row.decode(at: 1), try row.decode(at: 2)), serverId: try row.decode(at: 3),
+        sequence: try row.decode(at: 0), createdAt: try row.decode(at: 12), state: state,
+        fieldVersions: try RowText.numbers(row.decode(at: 18)), firstVersion: try row.decode(at: 5),
+        startVersions: try RowText.startVersions(row.decode(at: 19)), deletedWith: root,
+        serviceFields: try RowText.names(row.decode(at: 20))),
+      isCascaded: try row.decode(at: 7), project: try row.decode(at: 10), digest: try row.decode(at: 11),
+      storedAt: try row.decode(at: 14), keys: try RowText.keys(row.decode(at: 21)))
+  }
+}

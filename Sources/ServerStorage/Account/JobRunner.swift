@@ -1,0 +1,80 @@
+import Platform
+
+/// The part of an engine that does the jobs of one account.
+package protocol JobOwner: AnyObject, Sendable {
+  /// Runs one transaction of the jobs.
+  /// - Returns: whether it changed a record, and whether any jobs are left.
+  func doJob() async throws -> (hasChanged: Bool, hasJobs: Bool)
+  /// Wakes the requests that wait for a change of the account.
+  func signalChange()
+}
+
+/// Does the jobs of an account in the background, each in a transaction of its own.
+///
+/// It keeps its owner alive while jobs run, and not while it pauses after a failure.
+package final class JobRunner: Sendable {
+  private enum State { case idle, running, runningWithMore, closed }
+
+  private let state = Locked(State.idle)
+  private let hasUnnoticedChange = Locked(false)
+  private let clock: Clock
+  private let log: @Sendable (String) -> Void
+
+  /// - Parameter log: receives each failure.
+  package init(clock: Clock, log: @escaping @Sendable (String) -> Void) { (self.clock, self.log) = (clock, log) }
+
+  /// Starts the jobs, unless they are running.
+  package func start(for owner: some JobOwner) {
+    let isToStart = state.withLock { state -> Bool in
+      switch state {
+      case .idle:
+        state = .running
+        return true
+      case .running:
+        state = .runningWithMore
+        return false
+      case .runningWithMore, .closed: return false
+      }
+    }
+    if isToStart { startTask { await self.run(for: owner) } }
+  }
+
+  /// Starts no further transaction.
+  package func close() { state.withLock { $0 = .closed } }
+
+  private func run(for owner: some JobOwner) async {
+    while isRunning {
+      do {
+        if try await !step(owner) {
+          state.withLock { if $0 != .closed { $0 = $0 == .runningWithMore ? .running : .idle } }
+        }
+      } catch {
+        guard isRunning else { return }
+        log("the dependents of a record are retried later: \(error)")
+        state.withLock { if $0 != .closed { $0 = .idle } }
+        startTask { [weak self, weak owner, clock] in
+          try await clock.sleep(Self.pauseAfterFailure)
+          if let self, let owner { start(for: owner) }
+        }
+      }
+    }
+  }
+
+  private static let pauseAfterFailure = Duration.seconds(10)
+
+  private var isRunning: Bool { state.withLock { $0 == .running || $0 == .runningWithMore } }
+
+  /// Runs one transaction. Returns whether any jobs are left.
+  private func step(_ owner: some JobOwner) async throws -> Bool {
+    let (hasChanged, hasJobs) = try await owner.doJob()
+    // Notifies once at the end, because devices would otherwise pull after each transaction.
+    let isToNotify = hasUnnoticedChange.withLock { isUnnoticed in
+      isUnnoticed = isUnnoticed || hasChanged
+      guard !hasJobs else { return false }
+      defer { isUnnoticed = false }
+      return isUnnoticed
+    }
+    if isToNotify { owner.signalChange() }
+    return hasJobs
+  }
+}

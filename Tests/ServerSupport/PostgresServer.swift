@@ -1,0 +1,184 @@
+import Foundation
+import TestSupport
+
+/// A PostgreSQL server of a test: a child of this process in a temporary folder, reached through a socket there.
+///
+/// As root, the server runs as the user `postgres`, because it refuses root. It is no daemon, so that a test can kill it.
+package final class PostgresServer: @unchecked Sendable {
+  /// The folder of the socket and the data.
+  package let folder: String
+  // `@unchecked Sendable` holds because the lock guards the process.
+  private let lock = NSLock()
+  private var process: Process?
+  private var lifeline: Pipe?
+
+  private static let binaries = "/usr/lib/postgresql/15/bin"
+
+  /// Whether PostgreSQL 15 is installed.
+  package static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: binaries + "/postgres") }
+
+  /// Creates a cluster and starts it.
+  package init() throws {
+    folder = NSTemporaryDirectory() + "fieldvault-postgres-" + UUID().uuidString
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    if getuid() == 0 { try Self.run("/bin/chown", ["postgres", folder]) }
+    chmod(folder, 0o711)
+    try Self.runAsOwner("initdb", ["-U", "fv", "-A", "trust", "--no-sync", "-E", "UTF8", "-D", data])
+    try start()
+  }
+
+  /// Copies the data of a running server as its standby and starts it.
+  package init(standbyOf primary: PostgresServer, name: String) throws {
+    folder = primary.folder + "-" + name
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    if getuid() == 0 { try Self.run("/bin/chown", ["postgres", folder]) }
+    chmod(folder, 0o711)
+    try Self.runAsOwner(
+      "pg_basebackup",
+      [
+        "-R", "-X", "stream", "-c", "fast", "-C", "-S", name, "-D", data, "-d",
+        "host=\(primary.folder) user=fv application_name=\(name)",
+      ])
+    try start()
+  }
+
+  private var data: String { folder + "/data" }
+
+  /// Returns the address of a database.
+  package func url(_ database: String = "postgres") -> String { "host=\(folder) user=fv dbname=\(database)" }
+
+  /// Starts the server, and waits until it accepts connections.
+  package func start() throws {
+    // The shell kills the server when this process ends and its end of the pipe closes. It is bash, because dash waits for
+    // SIGCHLD, which the threads of this process block.
+    let script = "exec 3<&0; \"$@\" </dev/null 3<&- & server=$!; (read line <&3; kill -KILL $server) & wait $server"
+    let (path, arguments) = Self.asOwner(
+      "postgres",
+      [
+        "-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories=\(folder)", "-c", "fsync=off", "-c",
+        "wal_level=replica", "-c", "max_wal_senders=4", "-c", "wal_retrieve_retry_interval=100ms", "-c",
+        "max_connections=60", "-c", "shared_buffers=32MB",
+      ])
+    let process = Process()
+    (process.executableURL, process.arguments) = (
+      URL(filePath: "/bin/bash"), ["-c", script, "bash", path.path] + arguments
+    )
+    let log = folder + "/log"
+    if !FileManager.default.fileExists(atPath: log) { FileManager.default.createFile(atPath: log, contents: nil) }
+    let output = try FileHandle(forWritingTo: URL(filePath: log))
+    try output.seekToEnd()
+    (process.standardOutput, process.standardError) = (output, output)
+    let lifeline = Pipe()
+    // A server that starts later must not hold the pipe open.
+    _ = fcntl(lifeline.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
+    process.standardInput = lifeline
+    process.currentDirectoryURL = URL(filePath: "/")
+    try process.run()
+    lock.withLock { (self.process, self.lifeline) = (process, lifeline) }
+    for _ in 0..<300 {
+      if (try? Self.runAsOwner("pg_isready", ["-h", folder, "-U", "fv", "-d", "postgres", "-q"])) != nil { return }
+      guard process.isRunning else { break }
+      usleep(50_000)
+    }
+    throw Unexpected("PostgreSQL did not start: \((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
+  }
+
+  /// The id of the server's main process.
+  private var id: Int32? {
+    let lines = try? String(contentsOfFile: data + "/postmaster.pid", encoding: .utf8)
+    return lines?.split(separator: "\n").first.flatMap { Int32($0) }
+  }
+
+  /// Ends the server with a signal, and waits for its end. `SIGKILL` kills all its processes.
+  package func kill(_ signal: Int32 = SIGKILL) {
+    guard let process = lock.withLock({ self.process }), let id else { return }
+    let children = (try? Self.run("/usr/bin/pgrep", ["-P", String(id)])) ?? ""
+    Foundation.kill(id, signal)
+    if signal == SIGKILL { for child in children.split(separator: "\n") { Foundation.kill(Int32(child) ?? 0, signal) } }
+    // The process of Foundation ends with the last child of the shell, which waits for the pipe.
+    try? lock.withLock { lifeline }?.fileHandleForWriting.close()
+    process.waitUntilExit()
+    lock.withLock { (self.process, self.lifeline) = (nil, nil) }
+  }
+
+  /// Sends a signal to the server and its processes, such as `SIGSTOP`.
+  package func signalAll(_ signal: Int32) throws {
+    guard let id else { return }
+    let children = try Self.run("/usr/bin/pgrep", ["-P", String(id)]).split(separator: "\n").compactMap { Int32($0) }
+    for process in [id] + children { Foundation.kill(process, signal) }
+  }
+
+  /// Makes the standby a primary.
+  package func promote() throws {
+    try Self.runAsOwner("pg_ctl", ["promote", "-D", data, "-w", "-s"])
+  }
+
+  /// Runs SQL in the client of PostgreSQL, and returns its output without decoration.
+  @discardableResult
+  package func sql(_ text: String, database: String = "postgres") throws -> String {
+    try Self.runAsOwner(
+      "psql", ["-h", folder, "-U", "fv", "-d", database, "-AtqX", "-v", "ON_ERROR_STOP=1", "-c", text])
+  }
+
+  /// Creates a database with a name that no other test uses.
+  package func makeDatabase() throws -> String {
+    let name = "t" + UUID().uuidString.replacingOccurrences(of: "-", with: "").lowercased()
+    try sql("CREATE DATABASE \(name)")
+    return name
+  }
+
+  /// Stops the server and removes its folder.
+  package func remove() {
+    kill(SIGQUIT)
+    try? FileManager.default.removeItem(atPath: folder)
+  }
+
+  deinit { remove() }
+
+  private static func asOwner(_ program: String, _ arguments: [String]) -> (URL, [String]) {
+    let path = binaries + "/" + program
+    guard getuid() == 0 else { return (URL(filePath: path), arguments) }
+    return (
+      URL(filePath: "/usr/bin/setpriv"),
+      ["--reuid=postgres", "--regid=postgres", "--init-groups", path] + arguments
+    )
+  }
+
+  @discardableResult
+  private static func runAsOwner(_ program: String, _ arguments: [String]) throws -> String {
+    let (url, all) = asOwner(program, arguments)
+    return try run(url.path, all)
+  }
+
+  @discardableResult
+  private static func run(_ program: String, _ arguments: [String]) throws -> String {
+    let process = Process()
+    (process.executableURL, process.arguments) = (URL(filePath: program), arguments)
+    let (output, errors) = (Pipe(), Pipe())
+    (process.standardOutput, process.standardError) = (output, errors)
+    process.currentDirectoryURL = URL(filePath: "/")
+    try process.run()
+    let text = output.fileHandleForReading.readDataToEndOfFile()
+    let problems = errors.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else {
+      throw Unexpected("\(program): \(String(decoding: problems, as: UTF8.self))")
+    }
+    return String(decoding: text, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+}
+
+/// The server that the tests of this process share. Each test has a database of its own.
+package enum SharedPostgres {
+  private static let started = Result { try PostgresServer() }
+  private static let removal: Void = { atexit { (try? SharedPostgres.started.get())?.remove() } }()
+
+  /// The server, which ends with this process.
+  /// - Throws: ``Unexpected`` without PostgreSQL.
+  package static var server: PostgresServer {
+    get throws {
+      _ = removal
+      return try started.get()
+    }
+  }
+}
