@@ -137,7 +137,8 @@ let package = Package(
     .target(
       name: "HTTPServer", dependencies: ["SyncModel", "Platform", "CMicroHTTPD", "CPlatform"], exclude: ["README.md"]),
     .target(
-      name: "ServerStorage", dependencies: ["RecordStore", "SchemaModel", "SyncModel", "CipherSQL", "Platform"],
+      name: "ServerStorage",
+      dependencies: ["RecordStore", "SchemaModel", "SyncModel", "CipherSQL", "Platform", "CSodium"],
       exclude: ["README.md"]),
     .target(
       name: "SQLCipherStorage",
@@ -147,20 +148,23 @@ let package = Package(
       ],
       exclude: ["README.md"]),
     .target(
-      name: "PostgresStorage",
-      dependencies: ["ServerStorage", "SchemaModel", "SyncModel", "CipherSQL", "Platform", "CPostgres", "CSodium"],
-      exclude: ["README.md"]),
-    .target(
       name: "FileServer",
       dependencies: [
         "HTTPServer", "ServerStorage", "SQLCipherStorage", "SchemaModel", "HTTPClient", "SyncModel", "CipherSQL",
         "SealedFiles", "VaultKeys", "Platform", "CSodium", "CPlatform",
       ], exclude: ["README.md"]),
     .target(
+      name: "PostgresStorage",
+      dependencies: [
+        "FileServer", "ServerStorage", "SchemaModel", "SyncModel", "CipherSQL", "Platform", "CPostgres", "CSodium",
+      ],
+      exclude: ["README.md"]),
+    .target(
       name: "SyncServer",
       dependencies: [
-        "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "SchemaModel", "RecordStore", "SyncModel",
-        "CipherSQL", "Platform", "CPlatform",
+        "HTTPServer", "FileServer", "PostgresStorage", "SQLCipherStorage", "ServerStorage", "SchemaModel",
+        "RecordStore",
+        "SyncModel", "CipherSQL", "Platform", "CPlatform",
       ], exclude: ["README.md", "BackupFormat.md"]),
     .target(name: "CommandLineKit", dependencies: ["Platform", "CPlatform"]),
     .executableTarget(
@@ -175,7 +179,7 @@ let package = Package(
       name: "FieldVaultServerCommand",
       dependencies: [
         "Platform", "CipherSQL", "VaultKeys", "SchemaModel", "SyncServer", "SyncModel", "CommandLineKit", "CPlatform",
-        "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "ShippedSchemas",
+        "HTTPServer", "FileServer", "PostgresStorage", "SQLCipherStorage", "ServerStorage", "ShippedSchemas",
       ]),
 
     // What tests, benchmarks and the simulation share.
@@ -207,7 +211,8 @@ let package = Package(
     .target(
       name: "ServerSupport",
       dependencies: [
-        "TestSupport", "SyncServer", "FileServer", "SQLCipherStorage", "ServerStorage", "SyncModel", "CipherSQL",
+        "TestSupport", "SyncServer", "FileServer", "PostgresStorage", "SQLCipherStorage", "ServerStorage", "SyncModel",
+        "CipherSQL", "Platform",
       ],
       path: "Tests/ServerSupport"),
     .testTarget(name: "PlatformTests", dependencies: ["Platform"]),
@@ -275,8 +280,8 @@ let package = Package(
     .testTarget(
       name: "PostgresStorageTests",
       dependencies: [
-        "TestSupport", "ServerSupport", "PostgresStorage", "ServerStorage", "SyncModel", "CipherSQL", "Platform",
-        "RestorationModel",
+        "TestSupport", "ServerSupport", "PostgresStorage", "FileServer", "SQLCipherStorage", "ServerStorage",
+        "SchemaModel", "SyncModel", "CipherSQL", "Platform", "RestorationModel",
       ]),
     .testTarget(
       name: "FileServerTests",
@@ -297,9 +302,8 @@ let package = Package(
       name: "SyncTests",
       dependencies: [
         "TestSupport", "SchemaModel", "RecordStore", "Platform", "SyncEngine", "FileTransfers", "HTTPClient",
-        "RawNetwork", "SyncServer", "SyncModel", "VaultStore", "HTTPServer", "FileServer", "SQLCipherStorage",
-        "ServerStorage",
-        "CipherSQL",
+        "RawNetwork", "ServerSupport", "SyncServer", "SyncModel", "VaultStore", "HTTPServer", "FileServer",
+        "PostgresStorage", "SQLCipherStorage", "ServerStorage", "CipherSQL",
         "VaultKeys", "RestorationModel", "ReceiptsModel", "DrawnSchema",
       ]),
     .target(

@@ -1,5 +1,6 @@
 import CipherSQL
 import CommandLineKit
+import PostgresStorage
 import SQLCipherStorage
 import ShippedSchemas
 import SyncServer
@@ -83,10 +84,7 @@ enum VerifyCommand {
 
 enum EpochNewCommand {
   static func run(_ context: CommandContext) async throws {
-    let folder = try context.folder(isCreating: false)
-    let directory = try ServerDirectory(in: folder)
-    defer { directory.close() }
-    let accounts = try await folder.startEpochs(directory, shipped: Schema.shipped)
+    let accounts = try await startEpochs(context)
     guard context.isJSON else {
       return context.note("new epoch for \(accounts) accounts; devices compare all records at their next sync")
     }
@@ -95,5 +93,18 @@ enum EpochNewCommand {
       json.member("accounts", accounts)
       json.endObject()
     }
+  }
+
+  /// Returns the number of accounts.
+  private static func startEpochs(_ context: CommandContext) async throws -> Int {
+    if let settings = try context.databaseSettings() {
+      let database = try PostgresDatabase(settings)
+      defer { database.close() }
+      return try PostgresDirectory(database).startIncarnation()
+    }
+    let folder = try context.folder(isCreating: false)
+    let directory = try ServerDirectory(in: folder)
+    defer { directory.close() }
+    return try await folder.startEpochs(directory, shipped: Schema.shipped)
   }
 }

@@ -1,5 +1,7 @@
 import CommandLineKit
+import PostgresStorage
 import SQLCipherStorage
+import ServerStorage
 import SyncServer
 
 #if canImport(Glibc)
@@ -28,8 +30,33 @@ struct CommandContext: Sendable {
 
   /// The folder of `--data`.
   func folder(isCreating: Bool) throws -> ServerFolder {
-    try ServerFolder(
-      try arguments.required("data"), keyFile: arguments.value("key-file"), isCreating: isCreating)
+    guard let path = arguments.value("data") else {
+      throw arguments.mistake(
+        "the data of the server are not named", about: "data", .missingValue,
+        hint: "give a folder, --data DIR, or a database, --database URL")
+    }
+    return try ServerFolder(path, keyFile: arguments.value("key-file"), isCreating: isCreating)
+  }
+
+  /// The settings of `--database`; `nil` for data in a folder.
+  func databaseSettings() throws -> PostgresSettings? {
+    guard let url = arguments.value("database") else { return nil }
+    for name in ["data", "key-file"] where arguments.value(name) != nil {
+      throw arguments.mistake("--database and --\(name) exclude each other", about: name)
+    }
+    return PostgresSettings(url: url)
+  }
+
+  /// Runs a closure with the users and tokens of the server.
+  func withDirectory<Result>(isCreating: Bool, _ body: (any AccountDirectory) throws -> Result) throws -> Result {
+    guard let settings = try databaseSettings() else {
+      let directory = try ServerDirectory(in: try folder(isCreating: isCreating))
+      defer { directory.close() }
+      return try body(directory)
+    }
+    let database = try PostgresDatabase(settings)
+    defer { database.close() }
+    return try body(PostgresDirectory(database))
   }
 
   /// Writes the one JSON document of the command.

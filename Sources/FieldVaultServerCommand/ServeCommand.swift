@@ -3,6 +3,7 @@ import CommandLineKit
 import FileServer
 import HTTPServer
 import Platform
+import PostgresStorage
 import SQLCipherStorage
 import SchemaModel
 import ServerStorage
@@ -67,17 +68,41 @@ enum ServeCommand {
     let identity = try identity(arguments)
     let publicURL = try publicURL(arguments)
     let named = try arguments.values("schema").map(schema)
-    let folder = try context.folder(isCreating: true)
-    let directory = try ServerDirectory(in: folder)
-    let schemas = try directory.schemas(adding: named, shipped: Schema.shipped)
-    directory.close()
+    let (source, schemas) = try source(context, named, hasObjectStore: objectStore != nil)
     let log = arguments.flag("quiet") ? RequestLog.silent : RequestLog { line in context.line(line) }
     var settings = FieldVaultServer.Settings(
-      folder: folder, listen: try arguments.required("listen"), schemas: schemas, identity: identity, limits: limits,
+      source, listen: try arguments.required("listen"), schemas: schemas, identity: identity, limits: limits,
       retentionDays: days, log: log)
     settings.publicURL = publicURL
     settings.objectStore = objectStore
     return try FieldVaultServer(settings)
+  }
+
+  /// Opens the data, and returns the schemas that they serve.
+  private static func source(
+    _ context: CommandContext, _ named: [(source: SchemaSource, schema: Schema)], hasObjectStore: Bool
+  ) throws -> (FieldVaultServer.Source, [Schema]) {
+    let arguments = context.arguments
+    guard var settings = try context.databaseSettings() else {
+      for name in ["database-listen", "database-connections", "database-pooled"] where arguments.isGiven(name) {
+        throw arguments.mistake("--\(name) requires --database", about: name)
+      }
+      let folder = try context.folder(isCreating: true)
+      let directory = try ServerDirectory(in: folder)
+      defer { directory.close() }
+      return (.folder(folder), try directory.schemas(adding: named, shipped: Schema.shipped))
+    }
+    guard hasObjectStore else {
+      throw arguments.mistake(
+        "--database requires an object store for files", about: "database",
+        hint: "give --s3-endpoint, --s3-bucket and --s3-credentials")
+    }
+    settings.listenURL = arguments.value("database-listen")
+    settings.isPooled = arguments.flag("database-pooled")
+    settings.connections = try arguments.integer("database-connections", in: 2...1_000) ?? settings.connections
+    let database = try PostgresDatabase(settings, log: { context.line($0) })
+    let schemas = try PostgresDirectory(database).schemas(adding: named, shipped: Schema.shipped)
+    return (.database(database, scratch: FileManager.default.temporaryDirectory.path), schemas)
   }
 
   /// Returns the greatest number of connections, which together with the open accounts must fit the descriptors of this

@@ -30,17 +30,27 @@ enum ServerProgram {
 
   private static let dataOption = OptionDescription.value(
     "data", "DIR", "the data folder of the server", required: true, completion: .folder)
+  /// Either of the two that name the data.
+  private static let sourceOptions: [OptionDescription] = [
+    .value("data", "DIR", "the data folder of the server", completion: .folder), keyOption,
+    .value(
+      "database", "URL", "the PostgreSQL database of the server in place of a folder, postgresql://USER@HOST/NAME"),
+  ]
   private static let keyOption = OptionDescription.value(
     "key-file", "FILE", "the key of the data (default: server.key in the data folder)", completion: .file)
 
   private static let serve = CommandDescription(
     "serve", group: "Server", summary: "serve devices until stopped",
     discussion: """
-      The data folder stores its schemas; if none is given the first time, all shipped schemas are served. SIGTERM and \
+      The data are in a folder, which one server uses, or in a PostgreSQL database, which several servers use as nodes; \
+      files are in an object store then. The data keep their schemas; if none is given the first time, all shipped \
+      schemas are served. A password of the database comes from PGPASSWORD or ~/.pgpass. SIGTERM and \
       SIGINT finish requests in flight and exit with 0; a second signal exits immediately.
       """,
-    options: [
-      dataOption, keyOption,
+    options: sourceOptions + [
+      .value("database-listen", "URL", "the address for notifications, if --database is the address of a pooler"),
+      .flag("database-pooled", "the database is reached through a pooler in transaction mode, such as PgBouncer"),
+      .value("database-connections", "N", "the maximum number of connections to the database", default: "16"),
       .value("listen", "HOST:PORT", "the address to listen on; port 0 selects a free port", default: "127.0.0.1:8787"),
       .value(
         "schema", "NAME_OR_FOLDER", "restoration, range, receipts, or a folder of SQL files", repetition: .list,
@@ -87,6 +97,10 @@ enum ServerProgram {
       Example(
         "fieldvault-server serve --data data --s3-endpoint https://s3.eu-central-1.amazonaws.com --s3-bucket photos "
           + "--s3-region eu-central-1 --s3-credentials s3.key", "store files in an object store"),
+      Example(
+        "fieldvault-server serve --database postgresql://fieldvault@db.example.org/fieldvault --s3-endpoint "
+          + "https://s3.eu-central-1.amazonaws.com --s3-bucket photos --s3-credentials s3.key",
+        "serve as one of several nodes on a PostgreSQL database"),
     ],
     exitCodes: codes + [busy, refused])
 
@@ -100,19 +114,18 @@ enum ServerProgram {
           running server accepts the new user immediately.
           """,
         arguments: [.required("NAME", "a name, unique on the server")],
-        options: [
-          dataOption, keyOption,
+        options: sourceOptions + [
           .value("account", "A", "the account of the user; created if it is new (default: default)"),
           roleOption, expiryOption,
         ],
         examples: [Example("fieldvault-server user add ada --account water --data data > token", "")],
         exitCodes: codes + [refused]),
       CommandDescription(
-        "list", aliases: ["ls"], summary: "list all users", options: [dataOption, keyOption],
+        "list", aliases: ["ls"], summary: "list all users", options: sourceOptions,
         examples: [Example("fieldvault-server user list --data data --json", "as JSON")], exitCodes: codes),
       CommandDescription(
         "revoke", summary: "revoke all tokens of a user, effective immediately",
-        arguments: [.required("NAME", "the name")], options: [dataOption, keyOption],
+        arguments: [.required("NAME", "the name")], options: sourceOptions,
         examples: [Example("fieldvault-server user revoke ada --data data", "")], exitCodes: codes),
     ])
 
@@ -133,8 +146,8 @@ enum ServerProgram {
           corrected.
           """,
         arguments: [.required("USER", "the user")],
-        options: [
-          dataOption, keyOption, roleOption, expiryOption,
+        options: sourceOptions + [
+          roleOption, expiryOption,
           .value("label", "TEXT", "the device or program that uses the token"),
         ],
         examples: [
@@ -143,11 +156,11 @@ enum ServerProgram {
         ], exitCodes: codes),
       CommandDescription(
         "list", aliases: ["ls"], summary: "list the tokens of a user, or all",
-        arguments: [.optional("USER", "the user")], options: [dataOption, keyOption],
+        arguments: [.optional("USER", "the user")], options: sourceOptions,
         examples: [Example("fieldvault-server token list ada --data data --json", "as JSON")], exitCodes: codes),
       CommandDescription(
         "revoke", summary: "revoke one token, effective immediately",
-        arguments: [.required("ID", "the id of a token from 'token list'")], options: [dataOption, keyOption],
+        arguments: [.required("ID", "the id of a token from 'token list'")], options: sourceOptions,
         examples: [Example("fieldvault-server token revoke 3 --data data", "")], exitCodes: codes),
     ])
 
@@ -185,7 +198,7 @@ enum ServerProgram {
       CommandDescription(
         "new", summary: "start a new epoch after restoring the data with other tools",
         discussion: "Run it before the server starts. Devices then compare all records and resend missing changes.",
-        options: [dataOption, keyOption], examples: [Example("fieldvault-server epoch new --data data", "")],
+        options: sourceOptions, examples: [Example("fieldvault-server epoch new --data data", "")],
         exitCodes: codes + [busy])
     ])
 }

@@ -1,5 +1,5 @@
 import CommandLineKit
-import SQLCipherStorage
+import ServerStorage
 import SyncModel
 import SyncServer
 
@@ -12,10 +12,11 @@ import SyncServer
 enum TokenAddCommand {
   static func run(_ context: CommandContext) throws {
     let user = try context.arguments.required("USER")
-    let directory = try ServerDirectory(in: try context.folder(isCreating: false))
-    defer { directory.close() }
-    let (id, token) = try directory.addToken(
-      to: user, role: context.role, label: context.arguments.value("label"), expires: try context.expiry())
+    let expiry = try context.expiry()
+    let (id, token) = try context.withDirectory(isCreating: false) { directory in
+      try directory.addToken(
+        to: user, role: context.role, label: context.arguments.value("label"), expires: expiry)
+    }
     guard context.isJSON else {
       try context.output.line(token)
       context.note("token \(id) of \(escaped(user)), shown only once")
@@ -34,9 +35,9 @@ enum TokenAddCommand {
 
 enum TokenListCommand {
   static func run(_ context: CommandContext) throws {
-    let directory = try ServerDirectory(in: try context.folder(isCreating: false))
-    defer { directory.close() }
-    let tokens = try directory.tokens(of: context.arguments.value("USER"))
+    let tokens = try context.withDirectory(isCreating: false) { directory in
+      try directory.tokens(of: context.arguments.value("USER"))
+    }
     guard context.isJSON else { return try writeTable(tokens, context) }
     try context.writeJSON { json in
       json.beginArray()
@@ -74,9 +75,7 @@ enum TokenRevokeCommand {
     guard let id = Int64(try context.arguments.required("ID")) else {
       throw context.arguments.mistake("ID must be the number of a token from 'token list'")
     }
-    let directory = try ServerDirectory(in: try context.folder(isCreating: false))
-    defer { directory.close() }
-    let isNew = try directory.revokeToken(id)
+    let isNew = try context.withDirectory(isCreating: false) { try $0.revokeToken(id) }
     guard context.isJSON else {
       return context.note(isNew ? "revoked the token" : "the token was already revoked")
     }

@@ -1,14 +1,15 @@
 import CommandLineKit
-import SQLCipherStorage
+import ServerStorage
 import SyncServer
 
 enum UserAddCommand {
   static func run(_ context: CommandContext) throws {
     let name = try context.arguments.required("NAME")
-    let directory = try ServerDirectory(in: try context.folder(isCreating: true))
-    defer { directory.close() }
-    let (account, token) = try directory.addUser(
-      name, account: context.arguments.value("account"), role: context.role, expires: try context.expiry())
+    let expiry = try context.expiry()
+    let (account, token) = try context.withDirectory(isCreating: true) { directory in
+      try directory.addUser(
+        name, account: context.arguments.value("account"), role: context.role, expires: expiry)
+    }
     guard context.isJSON else {
       try context.output.line(token)
       context.note("token of \(escaped(name)), shown only once; account: \(escaped(account))")
@@ -26,9 +27,7 @@ enum UserAddCommand {
 
 enum UserListCommand {
   static func run(_ context: CommandContext) throws {
-    let directory = try ServerDirectory(in: try context.folder(isCreating: false))
-    defer { directory.close() }
-    let users = try directory.users()
+    let users = try context.withDirectory(isCreating: false) { try $0.users() }
     guard context.isJSON else { return try writeTable(users, context) }
     try context.writeJSON { json in
       json.beginArray()
@@ -55,9 +54,7 @@ enum UserListCommand {
 enum UserRevokeCommand {
   static func run(_ context: CommandContext) throws {
     let name = try context.arguments.required("NAME")
-    let directory = try ServerDirectory(in: try context.folder(isCreating: false))
-    defer { directory.close() }
-    let count = try directory.revokeUser(name)
+    let count = try context.withDirectory(isCreating: false) { try $0.revokeUser(name) }
     guard context.isJSON else {
       return context.note(count == 0 ? "the user has no valid tokens" : "revoked the tokens of the user")
     }

@@ -32,9 +32,6 @@ public protocol RecordStorage: Sendable {
   /// after this call.
   func flushFailedCommits(_ account: AccountName) async throws
 
-  /// Applies pending deletions or restorations of ancestors to records, so that reads return their final state.
-  func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws
-
   /// Returns `true` as soon as an account has a change after a number of its sequence. Returns `false` after a timeout,
   /// or after ``stopWaiting()``.
   func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool
@@ -67,6 +64,8 @@ public protocol RecordReading {
   /// The number up to which deletions may be forgotten. A device that has not read up to it has to compare all records.
   var horizon: Int64 { get throws }
 
+  /// Whether any record has dependents that still have to follow it.
+  var hasJobs: Bool { get throws }
   /// The largest stored time of a response or a deletion, or `nil`.
   var largestStoredTime: Int64? { get throws }
 
@@ -179,6 +178,18 @@ public struct RetentionCursor: Hashable, Sendable {
 }
 
 extension RecordStorage {
+  /// The number of records whose ancestors one transaction examines.
+  private static var cascadesPerWrite: Int { 25 }
+
+  /// Applies pending deletions or restorations of ancestors to records, so that reads return their final state.
+  package func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws {
+    guard try await read(account, { try $0.hasJobs }) else { return }
+    for part in stride(from: 0, to: names.count, by: Self.cascadesPerWrite) {
+      let some = names[part..<min(part + Self.cascadesPerWrite, names.count)]
+      try await write(account) { data in for name in some { _ = try data.isDeleted(name) } }
+    }
+  }
+
   /// The number of responses or deletions that one transaction examines.
   private static var forgottenPerWrite: Int { 100 }
 

@@ -1,6 +1,8 @@
 import CipherSQL
 import FileServer
 import HTTPServer
+import Platform
+import PostgresStorage
 import SQLCipherStorage
 import ServerStorage
 
@@ -12,10 +14,26 @@ import ServerStorage
 /// await server.stop()
 /// ```
 public final class FieldVaultServer: Sendable {
-  /// The settings of a server. The folder provides the clock and the random source.
+  /// Where a server has its data. It provides the clock and the random source.
+  public enum Source: Sendable {
+    /// A folder, which one server uses.
+    case folder(ServerFolder)
+    /// A PostgreSQL database, which several servers use as nodes. Files are in an object store, and the folder `scratch` has
+    /// copies while they are compared.
+    case database(PostgresDatabase, scratch: String)
+
+    var environment: Environment {
+      switch self {
+      case .folder(let folder): folder.environment
+      case .database(let database, _): database.environment
+      }
+    }
+  }
+
+  /// The settings of a server.
   public struct Settings: Sendable {
-    /// The folder of the data.
-    public var folder: ServerFolder
+    /// Where the data are.
+    public var source: Source
     /// The address to listen on, `HOST:PORT`. For port 0 the system chooses a port.
     public var listen: String
     /// The certificate and key for TLS; `nil` for plain HTTP.
@@ -32,17 +50,28 @@ public final class FieldVaultServer: Sendable {
     /// With it, the addresses of uploads are absolute, which some third-party tus clients require. Without it, they
     /// are paths.
     public var publicURL = ""
-    /// The object store to which devices upload files; `nil` to store files on the server's disk.
+    /// The object store to which devices upload files; `nil` to store files on the server's disk. A server with a database
+    /// takes no files without it.
     public var objectStore: ObjectStore?
     /// Creates the storage of files; tests inject their own.
     var fileStorage: @Sendable (ServerFolder, Int) -> DiskFileStorage = { DiskFileStorage(in: $0, openAccounts: $1) }
 
-    /// Creates settings with the default limits and a silent log.
+    /// Creates settings of a folder, with the default limits and a silent log.
     public init(
       folder: ServerFolder, listen: String, schemas: [Schema], identity: TLSIdentity? = nil,
       limits: ServerLimits = ServerLimits(), retentionDays: Int = 90, log: RequestLog = .silent
     ) {
-      self.folder = folder
+      self.init(
+        .folder(folder), listen: listen, schemas: schemas, identity: identity, limits: limits,
+        retentionDays: retentionDays, log: log)
+    }
+
+    /// Creates settings with the default limits and a silent log.
+    public init(
+      _ source: Source, listen: String, schemas: [Schema], identity: TLSIdentity? = nil,
+      limits: ServerLimits = ServerLimits(), retentionDays: Int = 90, log: RequestLog = .silent
+    ) {
+      self.source = source
       self.listen = listen
       self.identity = identity
       self.schemas = schemas
@@ -63,7 +92,7 @@ public final class FieldVaultServer: Sendable {
   ///   `SQLError` for a schema that cannot be applied.
   public init(_ settings: Settings) throws {
     let data = try ServedData(settings)
-    let clock = settings.folder.environment.clock
+    let clock = settings.source.environment.clock
     http = try HTTPServer(
       listen: settings.listen, identity: settings.identity, limits: settings.limits.http,
       log: settings.log.timed(by: clock), clock: clock,

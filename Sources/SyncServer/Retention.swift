@@ -1,7 +1,7 @@
 import CipherSQL
 import FileServer
 import HTTPServer
-import SQLCipherStorage
+import Platform
 import ServerStorage
 import SyncModel
 
@@ -23,7 +23,8 @@ struct Retention: Sendable {
   var objects: ObjectFiles?
   /// Returns the contents among some that records of an account reference.
   let inUse: @Sendable (AccountName, [String]) async throws -> Set<String>
-  let directory: ServerDirectory
+  let directory: any AccountDirectory
+  let environment: Environment
   let log: RequestLog
 
   /// The time over which a round spreads its accounts.
@@ -39,7 +40,6 @@ struct Retention: Sendable {
   /// Forgets the old data of each account every six hours of retention time (``RetentionSlot``), and cancels abandoned
   /// uploads in rounds of a quarter of an hour, until the task is cancelled.
   func run(_ clock: ServerClock) async {
-    let environment = directory.environment
     var last: Int64?
     do {
       while true {
@@ -51,7 +51,7 @@ struct Retention: Sendable {
         } catch {
           log.failure("retention is skipped because its time cannot be stored: \(error)")
         }
-        let visits = visits(after: last, until: time?.now, at: environment.now)
+        let visits = ownsRound ? visits(after: last, until: time?.now, at: environment.now) : []
         try await spread(visits, from: start) { visit in
           if visit.forgets, let time { await forget(visit.account, before: time.limit(days: days), at: time.now) }
           await expireUploads(of: visit.account, at: environment.now)
@@ -61,6 +61,17 @@ struct Retention: Sendable {
       }
     } catch {
       // The task is cancelled.
+    }
+  }
+
+  /// Whether no other process does the work of this round.
+  private var ownsRound: Bool {
+    let now = environment.now
+    do {
+      return try directory.ownsRetention(at: now, until: now + 2 * Int64(Self.round / .milliseconds(1)))
+    } catch {
+      log.failure("old data are not removed now: \(error)")
+      return false
     }
   }
 
@@ -91,7 +102,7 @@ struct Retention: Sendable {
   }
 
   private func sleep(until end: ContinuousClock.Instant) async throws {
-    let clock = directory.environment.clock
+    let clock = environment.clock
     let left = end - clock.instant()
     if left > .zero { try await clock.sleep(left) }
   }
@@ -100,7 +111,7 @@ struct Retention: Sendable {
   private func begin(_ clock: ServerClock, at now: Int64) async throws {
     let largest = Locked<Int64?>(nil)
     let failure = "cannot read the time of the last change"
-    try await spread(accounts(failure), from: directory.environment.clock.instant()) { account in
+    try await spread(accounts(failure), from: environment.clock.instant()) { account in
       await attempt(failure, account) {
         guard let time = try await storage.read(account, { try $0.largestStoredTime }) else { return }
         largest.withLock { $0 = max($0 ?? time, time) }

@@ -2,6 +2,7 @@ import CipherSQL
 import FileServer
 import HTTPServer
 import Platform
+import PostgresStorage
 import SQLCipherStorage
 import ServerStorage
 
@@ -12,7 +13,7 @@ package final class ServedData: Sendable {
   let storage: any RecordStorage
   let files: any FileStorage
   private let sessions: UploadSessions
-  private let directory: ServerDirectory
+  private let directory: any AccountDirectory
   private let retention: Retention
   private let clock: ServerClock
   private let log: RequestLog
@@ -23,34 +24,26 @@ package final class ServedData: Sendable {
   /// - Throws: ``ServerError`` with `busy` if another server uses the folder, or with `wrongKey`; `SQLError` for a
   ///   schema that cannot be applied.
   package init(_ settings: FieldVaultServer.Settings) throws {
-    hold = Locked(try settings.folder.holdForServing())
-    let environment = settings.folder.environment
+    let environment = settings.source.environment
     let log = settings.log.timed(by: environment.clock)
     self.log = log
-    let directory = try ServerDirectory(in: settings.folder)
-    let storage = try EmbeddedStorage(
-      in: settings.folder, schemas: settings.schemas, accounts: try directory.accounts(),
-      openAccounts: settings.limits.openAccounts,
-      log: { log.failure($0) })
-    self.directory = directory
-    self.storage = storage
-    let files = settings.fileStorage(settings.folder, settings.limits.openAccounts)
-    self.files = files
+    let parts = try Parts(settings, log)
+    let (directory, storage, files) = (parts.directory, parts.storage, parts.files)
+    (self.directory, self.storage, self.files, hold) = (directory, storage, files, Locked(parts.hold))
     let limits = settings.limits
     sessions = UploadSessions(limit: limits.files.uploadsAtOnce, clock: environment.clock)
     let inUse = { @Sendable (account: AccountName, contents: [String]) in
       try await storage.flushFailedCommits(account)
       return try await storage.read(account) { try $0.contentsInUse(among: contents) }
     }
-    let clock = try ServerClock(directory)
+    let clock = try ServerClock(directory, environment.clock)
     self.clock = clock
     let records = SyncService(
       storage: storage, limits: limits, serverUuid: directory.serverUuid, log: log,
       environment: environment, isPresigned: settings.objectStore != nil, storingTime: { clock.storing(at: $0) })
     let objects = settings.objectStore.map { store in
       ObjectFiles(
-        store: store, database: { try await files.database($0) }, log: log, environment: environment,
-        scratch: { "\(settings.folder.path)/accounts/\($0.folder)" })
+        store: store, database: parts.objects, log: log, environment: environment, scratch: parts.scratch)
     }
     let fileService = FileService(
       storage: files, inUse: inUse,
@@ -63,7 +56,7 @@ package final class ServedData: Sendable {
       authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
     retention = Retention(
       days: settings.retentionDays, storage: storage, files: files, objects: objects, inUse: inUse,
-      directory: directory, log: log)
+      directory: directory, environment: environment, log: log)
   }
 
   /// Starts the removal of old data, which runs until ``stopWaiting()``.
@@ -98,5 +91,39 @@ package final class ServedData: Sendable {
     storage.close()
     directory.close()
     hold.withLock { $0 = nil }
+  }
+}
+
+/// The parts of a server that depend on where its data are.
+private struct Parts {
+  let directory: any AccountDirectory
+  let storage: any RecordStorage
+  let files: any FileStorage
+  let objects: any ObjectDatabase
+  /// Returns the folder for a temporary copy of an account's object.
+  let scratch: @Sendable (AccountName) -> String
+  /// Keeps other servers from using the folder.
+  let hold: FolderLock?
+
+  init(_ settings: FieldVaultServer.Settings, _ log: RequestLog) throws {
+    let openAccounts = settings.limits.openAccounts
+    switch settings.source {
+    case .folder(let folder):
+      hold = try folder.holdForServing()
+      let directory = try ServerDirectory(in: folder)
+      self.directory = directory
+      storage = try EmbeddedStorage(
+        in: folder, schemas: settings.schemas, accounts: try directory.accounts(), openAccounts: openAccounts,
+        log: { log.failure($0) })
+      let files = settings.fileStorage(folder, openAccounts)
+      (self.files, objects) = (files, EmbeddedObjects(files))
+      scratch = { "\(folder.path)/accounts/\($0.folder)" }
+    case .database(let database, let scratch):
+      hold = nil
+      directory = PostgresDirectory(database)
+      storage = try PostgresStorage(database, schemas: settings.schemas, log: { log.failure($0) })
+      (files, objects) = (StoreOnlyFiles(), PostgresObjects(database))
+      self.scratch = { _ in scratch }
+    }
   }
 }

@@ -1,5 +1,5 @@
 import CipherSQL
-import SQLCipherStorage
+import ServerStorage
 import SyncModel
 
 /// The ``RetentionClock`` of a running server, with the monotonic clock that drives it. The directory stores its time.
@@ -9,15 +9,16 @@ final class ServerClock: Sendable {
     var last: ContinuousClock.Instant
   }
 
-  private let directory: ServerDirectory
+  private let directory: any AccountDirectory
+  private let clock: Clock
   private let state: Locked<State>
 
-  init(_ directory: ServerDirectory) throws {
-    self.directory = directory
+  init(_ directory: any AccountDirectory, _ clock: Clock) throws {
+    (self.directory, self.clock) = (directory, clock)
     state = Locked(
       State(
         clock: try directory.retentionTime().map(RetentionClock.init(stored:)),
-        last: directory.environment.clock.instant()))
+        last: clock.instant()))
   }
 
   /// Whether the server has no time yet, as after an upgrade from version 0.1.
@@ -33,7 +34,7 @@ final class ServerClock: Sendable {
   /// Advances the time by the duration of the monotonic clock, and stores it.
   func advance(wall: Int64) throws -> RetentionClock {
     let clock = state.withLock { state in
-      let now = directory.environment.clock.instant()
+      let now = self.clock.instant()
       var clock = state.clock ?? RetentionClock(largestStored: nil, wall: wall)
       clock.advance(by: Int64(state.last.duration(to: now) / .milliseconds(1)), wall: wall)
       (state.clock, state.last) = (clock, now)

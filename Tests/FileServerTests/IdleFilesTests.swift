@@ -86,9 +86,9 @@ import Testing
     let upload = ObjectUpload(
       id: "1", userId: 1, name: ContentName(content: newUuid(), variant: .full), byteCount: 1, sha256: "",
       contentType: "")
-    try await database.write { try ObjectTablesWriter(connection: $0).insert(upload, addressEnd: 1_000, expiry: 2_000) }
+    try await database.write { try ObjectTablesWriter($0).insert(upload, addressEnd: 1_000, expiry: 2_000) }
     #expect(try await next() == 2_000)
-    try await database.write { try ObjectTablesWriter(connection: $0).abandon(upload.id) }
+    try await database.write { try ObjectTablesWriter($0).abandon(upload.id) }
     #expect(try await next() == 1_000)
   }
 }

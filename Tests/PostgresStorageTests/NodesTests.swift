@@ -158,4 +158,88 @@ import Testing
     #expect(try await storage.read(account) { try $0.record(stored.name) }?.state.fields == stored.state.fields)
     #expect(try await storage.read(account) { try $0.epochs } == after, "one new epoch for one promotion")
   }
+
+  @Test("a node with newer schema files gives them to an account, and an older node refuses it from then on")
+  func rollingUpgrade() async throws {
+    let first = MigrationFile(
+      version: 1, name: "things",
+      sql: """
+        CREATE TABLE Thing (
+          thingId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
+          createdAt TEXT NOT NULL DEFAULT '2026-01-01T00:00:00.000Z',
+          updatedAt TEXT NOT NULL DEFAULT '2026-01-01T00:00:00.000Z', lastSyncedAt TEXT,
+          syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
+          isDirty INTEGER NOT NULL DEFAULT 1, isDeleted INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES ('Thing', 'Thing', 'things');
+        """)
+    let second = MigrationFile(
+      version: 2, name: "colours", sql: "ALTER TABLE Thing ADD COLUMN colour TEXT NOT NULL DEFAULT 'red';")
+    let old = try makeStorage(schemas: [Schema(name: "things", migrations: [first])])
+    let new = try PostgresStorage(
+      PostgresDatabase(old.database.settings), schemas: [Schema(name: "things", migrations: [first, second])])
+    defer {
+      old.close()
+      new.close()
+    }
+    let name = RecordName("Thing", newUuid())
+    _ = try await old.write(account) { data in
+      let state = RecordState(fields: ["title": "Chair"], updatedAt: 1)
+      return try data.store(name, over: nil, state, createdAt: 1, at: 1)
+    }
+    #expect(try await new.read(account) { try $0.record(name) }?.state.fields["colour"] == "red")
+    let refused = await #expect(throws: ServerError.self) { try await old.read(account) { try $0.lastSequence } }
+    #expect(refused?.code == .busy)
+    #expect(try await old.read(StorageConformance.accounts[1]) { try $0.lastSequence } == 0, "another account")
+  }
+
+  @Test("the rows that a push reads do not grow with the records of its account")
+  func rowsOfPush() async throws {
+    let server = try PostgresServer()
+    let storage = try makeStorage(on: server)
+    defer { storage.close() }
+    let name = try await storage.write(account) { try project("first", in: $0) }.name
+    let database = try #require(storage.database.settings.url.split(separator: "=").last.map(String.init))
+    func rowsRead() async throws -> Int {
+      // A session reports its statistics at most once a second.
+      try await Task.sleep(for: .milliseconds(1_200))
+      _ = try await storage.read(account) { try $0.lastSequence }
+      try await Task.sleep(for: .milliseconds(200))
+      return Int(
+        try server.sql(
+          """
+          SELECT coalesce(sum(idx_tup_read), 0)
+            + (SELECT coalesce(sum(seq_tup_read), 0) FROM pg_stat_user_tables WHERE schemaname = 'fieldvault')
+          FROM pg_stat_user_indexes WHERE schemaname = 'fieldvault'
+          """, database: database)) ?? 0
+    }
+    func rowsOfPush() async throws -> Int {
+      let before = try await rowsRead()
+      _ = try await storage.write(account) { data in
+        try data.prepare(keys: [newUuid()], names: [name])
+        let known = try #require(try data.record(name))
+        let state = known.state.applying(RecordPatch(fields: ["title": .text(newUuid())], updatedAt: 2_000))
+        _ = try data.store(name, over: known, state, createdAt: 900, at: 2_000)
+        _ = try project("another", in: data)
+        try data.keep(response: "{}", to: OperationContent(key: newUuid(), operation: [:]), at: 1)
+        try data.keep(DeviceCounter(counter: 1, digest: ""), of: "tablet", at: 1)
+      }
+      return try await rowsRead() - before
+    }
+    _ = try await rowsOfPush()
+    let few = try await rowsOfPush()
+    try server.sql(
+      """
+      INSERT INTO fieldvault.record SELECT account_id, sequence + n, entity_type, gen_random_uuid()::text, server_id + n, version,
+        first_version, false, false, NULL, NULL, gen_random_uuid()::text, digest, created_at, updated_at, stored_at, fields,
+        user_edited_fields, edit_times, field_versions, start_versions, service_fields, keys
+      FROM (SELECT * FROM fieldvault.record ORDER BY sequence DESC LIMIT 1) AS last, generate_series(1, 100000) AS n;
+      INSERT INTO fieldvault.response SELECT account_id, gen_random_uuid()::text, result, digest, stored_at
+      FROM (SELECT * FROM fieldvault.response LIMIT 1) AS one, generate_series(1, 100000);
+      UPDATE fieldvault.account SET last_sequence = last_sequence + 100000;
+      UPDATE fieldvault.counter SET last_id = last_id + 100000;
+      """, database: database)
+    let many = try await rowsOfPush()
+    #expect(few > 0 && many <= few + 10, "\(few) rows with few records, \(many) with 100,000")
+  }
 }

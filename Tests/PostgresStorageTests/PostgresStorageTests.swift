@@ -18,19 +18,23 @@ import Testing
 
 /// Returns a storage in a new database with the accounts of the conformance checks.
 /// - Parameter server: `nil` for the server that all tests share.
-func makeStorage(on server: PostgresServer? = nil) throws -> PostgresStorage {
+func makeStorage(
+  on server: PostgresServer? = nil, schemas: [Schema] = [RestorationSchema.schema]
+) throws -> PostgresStorage {
   let server = try server ?? SharedPostgres.server
   var settings = PostgresSettings(url: server.url(try server.makeDatabase()))
   settings.connections = 6
-  return try makeStorage(settings)
+  return try makeStorage(settings, schemas: schemas)
 }
 
 /// Returns a storage in an empty database with the accounts of the conformance checks.
-func makeStorage(_ settings: PostgresSettings) throws -> PostgresStorage {
+func makeStorage(
+  _ settings: PostgresSettings, schemas: [Schema] = [RestorationSchema.schema]
+) throws -> PostgresStorage {
   let database = try PostgresDatabase(settings)
   let connection = try PostgresConnection(settings, clock: .system)
   for account in StorageConformance.accounts {
     _ = try connection.run(AccountRow.insert(account, at: 1, epoch: newUuid()))
   }
-  return try PostgresStorage(database, schemas: [RestorationSchema.schema], log: { print("log: \($0)") })
+  return try PostgresStorage(database, schemas: schemas, log: { print("log: \($0)") })
 }

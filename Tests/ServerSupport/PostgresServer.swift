@@ -1,4 +1,6 @@
 import Foundation
+import Platform
+import PostgresStorage
 import TestSupport
 
 /// A PostgreSQL server of a test: a child of this process in a temporary folder, reached through a socket there.
@@ -57,7 +59,7 @@ package final class PostgresServer: @unchecked Sendable {
       [
         "-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories=\(folder)", "-c", "fsync=off", "-c",
         "wal_level=replica", "-c", "max_wal_senders=4", "-c", "wal_retrieve_retry_interval=100ms", "-c",
-        "max_connections=60", "-c", "shared_buffers=32MB",
+        "max_connections=300", "-c", "shared_buffers=32MB",
       ])
     let process = Process()
     (process.executableURL, process.arguments) = (
@@ -180,5 +182,24 @@ package enum SharedPostgres {
       _ = removal
       return try started.get()
     }
+  }
+}
+
+/// The engine of the servers of tests: the environment variable `FIELDVAULT_TEST_ENGINE`, which is `postgresql` or absent.
+package enum TestEngine {
+  /// Whether servers store records in PostgreSQL.
+  package static let isPostgres = ProcessInfo.processInfo.environment["FIELDVAULT_TEST_ENGINE"] == "postgresql"
+
+  /// Returns the database of a server's folder, which is created at first; `nil` for a server with embedded databases.
+  package static func database(of folder: String, _ environment: Environment) throws -> PostgresDatabase? {
+    guard isPostgres else { return nil }
+    let server = try SharedPostgres.server
+    let note = folder + "/database"
+    if !FileManager.default.fileExists(atPath: note) {
+      try server.makeDatabase().write(toFile: note, atomically: true, encoding: .utf8)
+    }
+    var settings = PostgresSettings(url: server.url(try String(contentsOfFile: note, encoding: .utf8)))
+    settings.connections = 4
+    return try PostgresDatabase(settings, environment: environment, log: { _ in })
   }
 }

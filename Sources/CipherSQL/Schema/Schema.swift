@@ -37,9 +37,7 @@ public struct MigrationFile: Sendable, Hashable {
     var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
     var copy = sql
     copy.withUTF8 { _ = crypto_hash_sha256(&digest, $0.baseAddress, UInt64($0.count)) }
-    return digest.map { byte in
-      String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-    }.joined()
+    return HexText.text(digest)
   }
 }
 

@@ -18,4 +18,7 @@ public struct FileLimits: Sendable {
 
   /// The limits that `FileEndpoints.md` states.
   public init() {}
+
+  /// The quota that a file uses in addition to its bytes, so that many empty files are not free.
+  package static let overhead: Int64 = 4_096
 }

@@ -162,7 +162,4 @@ enum FileSchema {
           ) STRICT, WITHOUT ROWID;
           """),
     ])
-
-  /// The quota that a file uses in addition to its bytes, so that many empty files are not free.
-  static let overhead: Int64 = 4_096
 }

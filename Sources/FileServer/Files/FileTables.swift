@@ -158,7 +158,7 @@ struct FileTablesWriter {
   }
 
   func insert(_ upload: StoredUpload, file: String) throws {
-    let counted = (upload.length ?? 0) + FileSchema.overhead
+    let counted = (upload.length ?? 0) + FileLimits.overhead
     try connection.execute(
       """
       INSERT INTO Upload (id, userId, content, variant, file, metadata, length, counted, expiresAt)
@@ -169,18 +169,18 @@ struct FileTablesWriter {
 
   func setLength(_ id: String, to length: Int64) throws {
     try connection.execute(
-      "UPDATE Upload SET length = \(length), counted = \(length + FileSchema.overhead) WHERE id = \(id)")
+      "UPDATE Upload SET length = \(length), counted = \(length + FileLimits.overhead) WHERE id = \(id)")
   }
 
   /// Counts the bytes of an upload of unknown length up to an offset towards the quota.
   func count(_ id: String, upTo end: Int64) throws {
-    let counted = end + FileSchema.overhead
+    let counted = end + FileLimits.overhead
     try connection.execute("UPDATE Upload SET counted = \(counted) WHERE id = \(id) AND counted != \(counted)")
   }
 
   /// - Parameter end: the offset up to which an upload of unknown length counts towards the quota.
   func setOffset(_ upload: StoredUpload, countedUpTo end: Int64) throws {
-    let counted = (upload.length ?? end) + FileSchema.overhead
+    let counted = (upload.length ?? end) + FileLimits.overhead
     try connection.execute(
       """
       UPDATE Upload SET received = \(upload.offset), expiresAt = \(upload.expiry), counted = \(counted)
@@ -204,7 +204,7 @@ struct FileTablesWriter {
       """
       INSERT INTO Content (content, variant, userId, file, byteCount, counted, finishedAt, sha256, contentDigest)
       VALUES (\(upload.name.content), \(upload.name.variant.rawValue), \(upload.userId), \(file), \(upload.offset),
-        \(upload.offset + FileSchema.overhead), \(time), \(proof.sha256), \(proof.contentDigest.sqlArgument))
+        \(upload.offset + FileLimits.overhead), \(time), \(proof.sha256), \(proof.contentDigest.sqlArgument))
       """)
   }
 

@@ -19,10 +19,12 @@ extension ContentClaim {
 }
 
 /// A stored file, with the result of its comparison with the records of its content.
-protocol ComparedFile {
+package protocol ComparedFile {
   /// The digest of the content that the comparison found; `nil` if the file was not compared, or could not be.
   var contentDigest: String? { get }
+  /// Whether the bytes differ from the content that records name.
   var isRefuted: Bool { get }
+  /// Whether the bytes are missing or have another length.
   var isMissing: Bool { get }
 }
 
@@ -34,16 +36,16 @@ extension ComparedFile {
 }
 
 /// The digests of a file's bytes.
-struct VerifiedContent: Equatable, Sendable {
+package struct VerifiedContent: Equatable, Sendable {
   /// SHA-256 of the stored bytes, in hexadecimal digits.
-  var sha256: String
+  package var sha256: String
   /// The digest of the content, if a record names it and the bytes match; `nil` if no record names a digest.
-  var contentDigest: String?
+  package var contentDigest: String?
   /// Whether the bytes differ from the content that records name.
-  var isRefuted = false
+  package var isRefuted = false
 
   /// Creates the digests that are known without reading a file.
-  init(sha256: String, contentDigest: String?) { (self.sha256, self.contentDigest) = (sha256, contentDigest) }
+  package init(sha256: String, contentDigest: String?) { (self.sha256, self.contentDigest) = (sha256, contentDigest) }
 
   /// Compares a file with the data of its records. The file may have the content decrypted or encrypted.
   /// - Throws: ``SealedFileError`` if the file cannot be read.

@@ -1,6 +1,6 @@
 import CPlatform
-import CipherSQL
 import HTTPServer
+import Platform
 import SealedFiles
 import ServerStorage
 import SyncModel
@@ -25,14 +25,14 @@ import SyncModel
 /// and contain nothing from a client.
 package struct ObjectFiles: Sendable {
   let store: ObjectStore
-  let database: @Sendable (AccountName) async throws -> Database
+  let database: any ObjectDatabase
   let log: RequestLog
   let environment: Environment
   /// Returns the folder for a temporary copy of an object that has to be compared.
   let scratch: @Sendable (AccountName) -> String
 
   package init(
-    store: ObjectStore, database: @escaping @Sendable (AccountName) async throws -> Database, log: RequestLog,
+    store: ObjectStore, database: any ObjectDatabase, log: RequestLog,
     environment: Environment, scratch: @escaping @Sendable (AccountName) -> String = { _ in "/tmp" }
   ) {
     (self.store, self.database, self.log) = (store, database, log)
@@ -77,20 +77,17 @@ package struct ObjectFiles: Sendable {
       sha256: new.sha256,
       contentType: new.contentType)
     let end = store.clock.now() + Int64(store.addressSeconds) * 1_000
-    let id = try await database(account).write { connection -> String in
-      let writer = ObjectTablesWriter(connection: connection)
-      let files = FileTablesWriter(connection: connection)
-      let held: [(any ComparedFile)?] = [try writer.tables.content(new.name), try files.tables.content(new.name)]
-      guard held.allSatisfy({ $0?.isReplaceable(proven: new.isProvable) ?? true }) else { throw FileRefusal.exists }
-      if let known = try writer.tables.upload(of: new.userId, new.name) {
+    let id = try await database.write(account) { rows -> String in
+      guard try rows.isFree(new.name, proven: new.isProvable) else { throw FileRefusal.exists }
+      if let known = try rows.upload(of: new.userId, new.name) {
         if known.isSame(as: upload) {
-          try writer.extend(known.id, addressEnd: end, expiry: expiry)
+          try rows.extend(known.id, addressEnd: end, expiry: expiry)
           return known.id
         }
-        try writer.abandon(known.id)
+        try rows.abandon(known.id)
       }
-      try writer.insert(upload, addressEnd: end, expiry: expiry)
-      try files.check(new.userId, quota: quota)
+      try rows.insert(upload, addressEnd: end, expiry: expiry)
+      try rows.check(new.userId, quota: quota)
       return upload.id
     }
     var address = store.addressToSend(
@@ -105,18 +102,14 @@ package struct ObjectFiles: Sendable {
     _ account: AccountName, _ name: ContentName, by userId: Int64, _ id: String, at time: Int64,
     claims: [ContentClaim] = []
   ) async throws {
-    let database = try await database(account)
-    let (upload, content) = try await database.read { connection in
-      let tables = ObjectTables(connection: connection)
-      return (try tables.upload(id), try tables.content(name))
-    }
+    let (upload, content) = try await database.read(account) { (try $0.upload(id), try $0.content(name)) }
     if let content, content.id == id { return }
     guard let upload, upload.userId == userId, upload.name == name else {
       throw content == nil ? FileRefusal.gone : FileRefusal.exists
     }
     guard let found = try await find(account, id) else { throw Refusal.notSent }
     if let member = Self.difference(upload, found) {
-      try await database.write { try ObjectTablesWriter(connection: $0).abandon(id) }
+      try await database.write(account) { try $0.abandon(id) }
       throw Refusal.mismatch(member)
     }
     // The bucket has the marker from the first content on, so that a later loss of contents differs from another
@@ -124,25 +117,22 @@ package struct ObjectFiles: Sendable {
     guard try await carriesMarker(account) else { throw Refusal.notReached }
     let proof = try await prove(account, upload, found, claims)
     guard !proof.isRefuted else {
-      try await database.write { try ObjectTablesWriter(connection: $0).abandon(id) }
+      try await database.write(account) { try $0.abandon(id) }
       throw FileRefusal.mismatch
     }
     // A refusal has to be stored too, so that the bytes are removed.
-    let outcome = try await database.write { connection -> Result<Void, FileRefusal> in
-      let writer = ObjectTablesWriter(connection: connection)
-      let there = try writer.tables.content(name)
-      if there?.id == id { return .success(()) }
-      guard try writer.tables.upload(id) != nil else { return .failure(.gone) }
-      let files = FileTablesWriter(connection: connection)
-      let onDisk = try files.tables.content(name)
-      let held: [(any ComparedFile)?] = [there, onDisk]
-      guard held.allSatisfy({ $0?.isReplaceable(proven: proof.contentDigest != nil) ?? true }) else {
-        try writer.abandon(id)
+    let outcome = try await database.write(account) { rows -> Result<Void, FileRefusal> in
+      if try rows.content(name)?.id == id { return .success(()) }
+      guard try rows.upload(id) != nil else { return .failure(.gone) }
+      guard try rows.isFree(name, proven: proof.contentDigest != nil) else {
+        try rows.abandon(id)
         return .failure(.exists)
       }
       // Otherwise requests would still get the file on the disk, which could not be compared.
-      if let onDisk, !onDisk.isMissing, !onDisk.isRefuted { try files.removeContent(file: onDisk.file) }
-      try writer.finish(upload, proof, at: time)
+      if let onDisk = try rows.diskFile(name), !onDisk.state.isMissing, !onDisk.state.isRefuted {
+        try rows.removeDiskFile(onDisk.file)
+      }
+      try rows.finish(upload, proof, at: time)
       return .success(())
     }
     try outcome.get()
@@ -169,7 +159,7 @@ package struct ObjectFiles: Sendable {
     let proof = try await readProof(account, upload.id, upload.name, claims)
     guard let proof else { throw Refusal.notSent }
     guard proof.sha256 == announced else {
-      try await database(account).write { try ObjectTablesWriter(connection: $0).abandon(upload.id) }
+      try await database.write(account) { try $0.abandon(upload.id) }
       throw Refusal.mismatch("sha256")
     }
     return proof
@@ -206,16 +196,15 @@ package struct ObjectFiles: Sendable {
   /// may reappear.
   /// - Throws: ``Refusal`` with `notReached`, also for another bucket.
   func content(_ account: AccountName, _ name: ContentName) async throws -> ObjectContent? {
-    let database = try await database(account)
-    guard let content = try await database.read({ try ObjectTables(connection: $0).content(name) }), !content.isRefuted
+    guard let content = try await database.read(account, { try $0.content(name) }), !content.isRefuted
     else { return nil }
     guard let found = try await find(account, content.id), found.byteCount == content.byteCount else {
       guard try await carriesMarker(account) else { throw Refusal.notReached }
       let now = store.clock.now()
-      try await database.write { try ObjectTablesWriter(connection: $0).markMissing(content.id, at: now) }
+      try await database.write(account) { try $0.markMissing(content.id, at: now) }
       return nil
     }
-    if content.isMissing { try await database.write { try ObjectTablesWriter(connection: $0).markFound(content.id) } }
+    if content.isMissing { try await database.write(account) { try $0.markFound(content.id) } }
     return content
   }
 
@@ -226,7 +215,7 @@ package struct ObjectFiles: Sendable {
       return StoredDigest(byteCount: content.byteCount, sha256: sha256, contentDigest: content.contentDigest)
     }
     guard let proof = try await readProof(account, content.id, name, []) else { return nil }
-    try await database(account).write { try ObjectTablesWriter(connection: $0).keep(proof, of: content.id) }
+    try await database.write(account) { try $0.keep(proof, of: content.id) }
     return StoredDigest(byteCount: content.byteCount, sha256: proof.sha256, contentDigest: nil)
   }
 
@@ -235,19 +224,18 @@ package struct ObjectFiles: Sendable {
     guard claims.contains(where: { $0.digest(of: name.variant) != nil }) else { return }
     guard let content = try await content(account, name), content.contentDigest == nil else { return }
     guard let proof = try await readProof(account, content.id, name, claims) else { return }
-    try await database(account).write { try ObjectTablesWriter(connection: $0).keep(proof, of: content.id) }
+    try await database.write(account) { try $0.keep(proof, of: content.id) }
   }
 
   /// Returns whether the bucket has the marker of this account. Marks a bucket that was never marked, unless the
   /// account has objects and the bucket contains none of them. Such a bucket belongs to another account or server.
   private func carriesMarker(_ account: AccountName) async throws -> Bool {
-    let database = try await database(account)
-    let known = try await database.read { try FileTables(connection: $0).marker() }
+    let known = try await database.read(account) { try $0.storeMarker() }
     let marker = key(account, "marker-\(known.text)")
     do {
       if try await store.find(marker) == nil {
         guard !known.isInStore else { return false }
-        let contents = try await database.read { try ObjectTables(connection: $0).someContents(limit: 20) }
+        let contents = try await database.read(account) { try $0.someContents(limit: 20) }
         var holdsOne = contents.isEmpty
         for content in contents where !holdsOne {
           holdsOne = try await store.find(key(account, content.id))?.byteCount == content.byteCount
@@ -259,7 +247,7 @@ package struct ObjectFiles: Sendable {
       log.failure("the object store: \(failure)")
       throw Refusal.notReached
     }
-    if !known.isInStore { try await database.write { try ObjectTablesWriter(connection: $0).markStore() } }
+    if !known.isInStore { try await database.write(account) { try $0.markStore() } }
     return true
   }
 
@@ -272,16 +260,15 @@ package struct ObjectFiles: Sendable {
 
   /// Returns whether the tables name a content in the store. Does not query the store.
   func knows(_ account: AccountName, _ name: ContentName) async throws -> Bool {
-    try await database(account).read { try ObjectTables(connection: $0).content(name) } != nil
+    try await database.read(account) { try $0.content(name) } != nil
   }
 
   // MARK: Removing
 
   /// Cancels uploads that have waited too long, and removes queued objects from the store.
   package func expire(_ account: AccountName, at time: Int64) async throws {
-    let database = try await database(account)
-    for id in try await database.read({ try ObjectTables(connection: $0).expired(at: time) }) {
-      try await database.write { try ObjectTablesWriter(connection: $0).abandon(id) }
+    for id in try await database.read(account, { try $0.expired(at: time) }) {
+      try await database.write(account) { try $0.abandon(id) }
     }
     try await remove(account, at: time)
   }
@@ -289,60 +276,51 @@ package struct ObjectFiles: Sendable {
   /// Marks contents that no record needs, checks missing ones again, and removes the contents that ``FileSweep``
   /// allows.
   package func sweep(_ account: AccountName, _ rule: SweepRule) async throws {
-    let database = try await database(account)
-    try await markUnused(database, rule)
+    try await markUnused(account, rule)
     let due = rule.time - FileSweep.grace
-    let total = try await database.read { try ObjectTables(connection: $0).contentCount() }
+    let total = try await database.read(account) { try $0.contentCount() }
     guard total > 0, try await carriesMarker(account) else { return try await remove(account, at: rule.time) }
-    var candidates = try await database.read { try ObjectTables(connection: $0).unusedContents(since: due) }
+    var candidates = try await database.read(account) { try $0.unusedContents(since: due) }
       .map { FileSweep.Candidate($0.id, .unused, since: $0.since, isConfirmed: true) }
-    for row in try await database.read({ try ObjectTables(connection: $0).missingContents(since: due) }) {
+    for row in try await database.read(account, { try $0.missingContents(since: due) }) {
       let isMissing = try await find(account, row.id)?.byteCount != row.byteCount
-      if !isMissing { try await database.write { try ObjectTablesWriter(connection: $0).markFound(row.id) } }
+      if !isMissing { try await database.write(account) { try $0.markFound(row.id) } }
       candidates.append(.init(row.id, .missing, since: row.since, isConfirmed: isMissing))
     }
     let removable = FileSweep.removable(candidates, ofFiles: total, hasMarker: true, at: rule.time)
-    try await database.write { connection in
-      for content in removable { try ObjectTablesWriter(connection: connection).removeContent(content.file) }
+    try await database.write(account) { rows in
+      for content in removable { try rows.removeContent(content.file, notBefore: 0) }
     }
     try await remove(account, at: rule.time)
   }
 
   /// Marks the contents that no record needs, and unmarks contents that a record needs again.
-  private func markUnused(_ database: Database, _ rule: SweepRule) async throws {
+  private func markUnused(_ account: AccountName, _ rule: SweepRule) async throws {
     var last = ""
     while true {
-      let contents = try await database.read { [last] in
-        try ObjectTables(connection: $0).contents(after: last, limit: 500)
-      }
+      let contents = try await database.read(account) { [last] in try $0.contents(after: last, limit: 500) }
       guard let end = contents.last else { return }
       last = end
       let used = try await rule.inUse(contents)
-      try await database.write { connection in
-        let writer = ObjectTablesWriter(connection: connection)
-        for content in contents {
-          if used.contains(content) {
-            try writer.markUsed(content)
-          } else {
-            try writer.markUnused(content, neverUsedBefore: rule.neverUsedBefore, at: rule.time)
-          }
-        }
+      try await database.write(account) { rows in
+        try rows.markUsed(contents.filter(used.contains))
+        try rows.markUnused(
+          contents.filter { !used.contains($0) }, neverUsedBefore: rule.neverUsedBefore, at: rule.time)
       }
     }
   }
 
   /// Removes objects whose rows were removed. Failed removals are repeated the next time.
   private func remove(_ account: AccountName, at time: Int64) async throws {
-    let database = try await database(account)
-    let isIdle = try await database.read { try ObjectTables(connection: $0).removals(at: time, limit: 1).isEmpty }
+    let isIdle = try await database.read(account) { try $0.removals(at: time, limit: 1).isEmpty }
     guard !isIdle, try await carriesMarker(account) else { return }
     while true {
-      let ids = try await database.read { try ObjectTables(connection: $0).removals(at: time, limit: 100) }
+      let ids = try await database.read(account) { try $0.removals(at: time, limit: 100) }
       if ids.isEmpty { return }
       for id in ids {
         try Task.checkCancellation()
         try await store.remove(key(account, id))
-        try await database.write { try ObjectTablesWriter(connection: $0).removed([id]) }
+        try await database.write(account) { try $0.removed([id]) }
       }
     }
   }

@@ -1,4 +1,5 @@
 import CSodium
+import Platform
 
 /// The form in which an index holds a text from records. An entry of a PostgreSQL index has a limited size, and a text of
 /// PostgreSQL has no character U+0000.
@@ -13,6 +14,6 @@ enum IndexText {
     let bytes = Array(utf8)
     var digest = [UInt8](repeating: 0, count: 32)
     _ = crypto_generichash(&digest, digest.count, bytes, UInt64(bytes.count), nil, 0)
-    return "#" + digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    return "#" + HexText.text(digest)
   }
 }

@@ -2,6 +2,9 @@ import ServerStorage
 import SyncModel
 
 /// The rows of an account in a transaction. Each call is one statement, whatever the number of names.
+///
+/// A name is looked up in a subquery with a limit, which PostgreSQL evaluates for each name. A plain join could read the whole
+/// account and look for each row among the names, with a plan from a time when the account was small.
 class PostgresRows: AccountRows {
   let connection: PostgresConnection
   let account: PostgresValue
@@ -27,10 +30,12 @@ class PostgresRows: AccountRows {
 
   private static let recordsByName = Statement(
     """
-    SELECT \(RecordRow.columns("record")) FROM unnest($2::text[], $3::text[]) AS wanted (entity_type, entity_uuid)
-    JOIN fieldvault.record AS record
-      ON record.account_id = $1::uuid AND record.entity_type = wanted.entity_type
+    SELECT \(RecordRow.columns("found")) FROM unnest($2::text[], $3::text[]) AS wanted (entity_type, entity_uuid)
+    CROSS JOIN LATERAL (
+      SELECT * FROM fieldvault.record AS record
+      WHERE record.account_id = $1::uuid AND record.entity_type = wanted.entity_type
         AND record.entity_uuid = wanted.entity_uuid
+      LIMIT 1) AS found
     """)
 
   final func record(of entityType: String, serverId: Int64) throws -> RecordName? {
@@ -130,11 +135,13 @@ class PostgresRows: AccountRows {
 
   private static let bucketsByName = Statement(
     """
-    SELECT bucket.entity_type, bucket.project, bucket.bucket, bucket.count, bucket.digest
+    SELECT wanted.entity_type, wanted.project, wanted.bucket, found.count, found.digest
     FROM unnest($2::text[], $3::text[], $4::text[]) AS wanted (entity_type, project, bucket)
-    JOIN fieldvault.bucket AS bucket
-      ON bucket.account_id = $1::uuid AND bucket.entity_type = wanted.entity_type
+    CROSS JOIN LATERAL (
+      SELECT count, digest FROM fieldvault.bucket AS bucket
+      WHERE bucket.account_id = $1::uuid AND bucket.entity_type = wanted.entity_type
         AND bucket.project = wanted.project AND bucket.bucket = wanted.bucket
+      LIMIT 1) AS found
     """)
 
   private static func bucket(_ row: PostgresRow) throws -> (name: BucketName, sum: DigestSum) {
@@ -175,11 +182,13 @@ class PostgresRows: AccountRows {
 
   private static let holdersByValue = Statement(
     """
-    SELECT wanted.place, held.entity_uuid
+    SELECT wanted.place, found.entity_uuid
     FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS wanted (entity_type, key_name, value, place)
-    JOIN fieldvault.unique_key AS held
-      ON held.account_id = $1::uuid AND held.entity_type = wanted.entity_type AND held.key_name = wanted.key_name
+    CROSS JOIN LATERAL (
+      SELECT entity_uuid FROM fieldvault.unique_key AS held
+      WHERE held.account_id = $1::uuid AND held.entity_type = wanted.entity_type AND held.key_name = wanted.key_name
         AND held.value = wanted.value
+      LIMIT 1) AS found
     """)
 
   final func dependents(_ reference: ReferenceValue, after uuid: String?, limit: Int) throws -> [String] {
@@ -208,10 +217,11 @@ class PostgresRows: AccountRows {
   private static let targetsInUse = Statement(
     """
     SELECT wanted.target FROM unnest($4::text[]) AS wanted (target)
-    WHERE EXISTS (
-      SELECT FROM fieldvault.reference AS found
-      WHERE found.account_id = $1::uuid AND found.entity_type = $2::text AND found.reference = $3::text
-        AND found.target = wanted.target)
+    CROSS JOIN LATERAL (
+      SELECT FROM fieldvault.reference AS held
+      WHERE held.account_id = $1::uuid AND held.entity_type = $2::text AND held.reference = $3::text
+        AND held.target = wanted.target
+      LIMIT 1) AS found
     """)
 
   func jobs() throws -> [AccountJob] { try run(Self.jobs(account)).map(AccountJob.init) }
@@ -244,9 +254,11 @@ class PostgresRows: AccountRows {
 
   private static let responsesByKey = Statement(
     """
-    SELECT found.idempotency_key, found.result, found.digest FROM unnest($2::text[]) AS wanted (idempotency_key)
-    JOIN fieldvault.response AS found
-      ON found.account_id = $1::uuid AND found.idempotency_key = wanted.idempotency_key
+    SELECT wanted.idempotency_key, found.result, found.digest FROM unnest($2::text[]) AS wanted (idempotency_key)
+    CROSS JOIN LATERAL (
+      SELECT result, digest FROM fieldvault.response AS response
+      WHERE response.account_id = $1::uuid AND response.idempotency_key = wanted.idempotency_key
+      LIMIT 1) AS found
     """)
 
   final func mark(of deviceId: String) throws -> DeviceCounter? {
@@ -266,11 +278,13 @@ class PostgresRows: AccountRows {
 
   private static let tombstonesByName = Statement(
     """
-    SELECT found.entity_type, found.entity_uuid
+    SELECT wanted.entity_type, wanted.entity_uuid
     FROM unnest($2::text[], $3::text[]) AS wanted (entity_type, entity_uuid)
-    JOIN fieldvault.tombstone AS found
-      ON found.account_id = $1::uuid AND found.entity_type = wanted.entity_type
-        AND found.entity_uuid = wanted.entity_uuid
+    CROSS JOIN LATERAL (
+      SELECT FROM fieldvault.tombstone AS tombstone
+      WHERE tombstone.account_id = $1::uuid AND tombstone.entity_type = wanted.entity_type
+        AND tombstone.entity_uuid = wanted.entity_uuid
+      LIMIT 1) AS found
     """)
 
   final func largestStoredTime() throws -> Int64? {

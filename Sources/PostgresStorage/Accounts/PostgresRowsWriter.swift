@@ -54,23 +54,21 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
 
   private typealias Change = (old: RecordRow?, new: RecordRow?)
 
+  /// A statement for each row, in one round trip: a statement for many could read the whole account.
   private func remove(_ records: [Change]) {
-    var (values, references, names): ([UniqueValue], [(ReferenceValue, String)], [RecordName]) = ([], [], [])
     for (old, new) in records {
       guard let old else { continue }
-      values += Set(old.uniqueValues).subtracting(new?.uniqueValues ?? [])
-      references += Set(old.references).subtracting(new?.references ?? []).map { ($0, old.name.entityUuid) }
-      if new == nil { names.append(old.name) }
-    }
-    if !values.isEmpty {
-      add(
-        Self.removeValues(
-          account, .texts(values.map(\.entityType)), .texts(values.map(\.key)),
-          .texts(values.map { IndexText.of($0.value) })))
-    }
-    if !references.isEmpty { add(Self.removeReferences.with([account] + Self.values(of: references))) }
-    if !names.isEmpty {
-      add(Self.removeRecords(account, .texts(names.map(\.entityType)), .texts(names.map(\.entityUuid))))
+      for value in Set(old.uniqueValues).subtracting(new?.uniqueValues ?? []) {
+        add(
+          Self.removeValue(account, .text(value.entityType), .text(value.key), .text(IndexText.of(value.value))))
+      }
+      for reference in Set(old.references).subtracting(new?.references ?? []) {
+        add(
+          Self.removeReference(
+            account, .text(reference.entityType), .text(reference.reference),
+            .text(IndexText.of(reference.target)), .text(old.name.entityUuid)))
+      }
+      if new == nil { add(Self.removeRecord(account, .text(old.name.entityType), .text(old.name.entityUuid))) }
     }
   }
 
@@ -88,14 +86,12 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
           account, .texts(values.map(\.0.entityType)), .texts(values.map(\.0.key)),
           .texts(values.map { IndexText.of($0.0.value) }), .texts(values.map(\.1))))
     }
-    if !references.isEmpty { add(Self.addReferences.with([account] + Self.values(of: references))) }
-  }
-
-  private static func values(of references: [(ReferenceValue, String)]) -> [PostgresValue] {
-    [
-      .texts(references.map(\.0.entityType)), .texts(references.map(\.0.reference)),
-      .texts(references.map { IndexText.of($0.0.target) }), .texts(references.map(\.1)),
-    ]
+    if !references.isEmpty {
+      add(
+        Self.addReferences(
+          account, .texts(references.map(\.0.entityType)), .texts(references.map(\.0.reference)),
+          .texts(references.map { IndexText.of($0.0.target) }), .texts(references.map(\.1))))
+    }
   }
 
   private func apply(_ header: AccountHeader, epochStartedAt: Int64?) {
@@ -177,12 +173,10 @@ extension PostgresRowsWriter {
     SELECT $1::uuid, new.entity_type, new.last_id FROM unnest($2::text[], $3::bigint[]) AS new (entity_type, last_id)
     ON CONFLICT (account_id, entity_type) DO UPDATE SET last_id = excluded.last_id
     """)
-  private static let removeValues = Statement(
+  private static let removeValue = Statement(
     """
-    DELETE FROM fieldvault.unique_key AS held
-    USING unnest($2::text[], $3::text[], $4::text[]) AS old (entity_type, key_name, value)
-    WHERE held.account_id = $1::uuid AND held.entity_type = old.entity_type AND held.key_name = old.key_name
-      AND held.value = old.value
+    DELETE FROM fieldvault.unique_key
+    WHERE account_id = $1::uuid AND entity_type = $2::text AND key_name = $3::text AND value = $4::text
     """)
   private static let addValues = Statement(
     """
@@ -190,12 +184,11 @@ extension PostgresRowsWriter {
     SELECT $1::uuid, new.entity_type, new.key_name, new.value, new.entity_uuid
     FROM unnest($2::text[], $3::text[], $4::text[], $5::text[]) AS new (entity_type, key_name, value, entity_uuid)
     """)
-  private static let removeReferences = Statement(
+  private static let removeReference = Statement(
     """
-    DELETE FROM fieldvault.reference AS held
-    USING unnest($2::text[], $3::text[], $4::text[], $5::text[]) AS old (entity_type, reference, target, entity_uuid)
-    WHERE held.account_id = $1::uuid AND held.entity_type = old.entity_type AND held.reference = old.reference
-      AND held.target = old.target AND held.entity_uuid = old.entity_uuid
+    DELETE FROM fieldvault.reference
+    WHERE account_id = $1::uuid AND entity_type = $2::text AND reference = $3::text AND target = $4::text
+      AND entity_uuid = $5::text
     """)
   private static let addReferences = Statement(
     """
@@ -203,11 +196,9 @@ extension PostgresRowsWriter {
     SELECT $1::uuid, new.entity_type, new.reference, new.target, new.entity_uuid
     FROM unnest($2::text[], $3::text[], $4::text[], $5::text[]) AS new (entity_type, reference, target, entity_uuid)
     """)
-  private static let removeRecords = Statement(
+  private static let removeRecord = Statement(
     """
-    DELETE FROM fieldvault.record AS held
-    USING unnest($2::text[], $3::text[]) AS old (entity_type, entity_uuid)
-    WHERE held.account_id = $1::uuid AND held.entity_type = old.entity_type AND held.entity_uuid = old.entity_uuid
+    DELETE FROM fieldvault.record WHERE account_id = $1::uuid AND entity_type = $2::text AND entity_uuid = $3::text
     """)
   private static let setBuckets = Statement(
     """

@@ -130,17 +130,6 @@ public final class PostgresStorage: RecordStorage {
     }
   }
 
-  /// Applies pending deletions or restorations of ancestors to some records.
-  public func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws {
-    guard try await read(account, { try ($0 as? AccountReader)?.hasJobs ?? false }) else { return }
-    for part in stride(from: 0, to: names.count, by: Self.recordsPerWrite) {
-      let some = names[part..<min(part + Self.recordsPerWrite, names.count)]
-      try await write(account) { data in for name in some { _ = try data.isDeleted(name) } }
-    }
-  }
-
-  private static let recordsPerWrite = 25
-
   // MARK: Epochs and waiting
 
   /// Starts a new epoch of an account, because its data may be older than data that was acknowledged before.

@@ -17,12 +17,7 @@ struct SchemaSet {
 
   private static func json(_ schemas: [Schema]) -> String {
     SyncValue.array(
-      schemas.map { schema in
-        let files = schema.migrations.map { file -> SyncValue in
-          .object(["version": .integer(Int64(file.version)), "name": .text(file.name), "sql": .text(file.sql)])
-        }
-        return .object(["schema": .text(schema.name), "files": .array(files)])
-      }
+      schemas.map { .object(["schema": .text($0.name), "files": json($0.migrations)]) }
     ).json
   }
 
@@ -32,12 +27,29 @@ struct SchemaSet {
     }
     self.digest = digest
     schemas = elements.compactMap { element in
-      guard case .object(let schema) = element, case .array(let files)? = schema["files"] else { return nil }
-      let migrations = files.compactMap { file -> MigrationFile? in
-        guard case .object(let file) = file, case .integer(let version)? = file["version"] else { return nil }
-        return MigrationFile(version: Int(version), name: file.text("name") ?? "", sql: file.text("sql") ?? "")
-      }
-      return Schema(name: schema.text("schema") ?? "", migrations: migrations)
+      guard case .object(let schema) = element, let files = schema["files"] else { return nil }
+      return Schema(name: schema.text("schema") ?? "", migrations: Self.files(files))
+    }
+  }
+
+  /// Returns the files of a schema as JSON.
+  static func json(_ files: [MigrationFile]) -> SyncValue {
+    .array(
+      files.map { file in
+        .object(["version": .integer(Int64(file.version)), "name": .text(file.name), "sql": .text(file.sql)])
+      })
+  }
+
+  /// Reads the files of a schema; none from an empty text.
+  static func files(parsing json: String) throws -> [MigrationFile] {
+    json.isEmpty ? [] : files(try SyncValue(parsing: json))
+  }
+
+  private static func files(_ json: SyncValue) -> [MigrationFile] {
+    guard case .array(let files) = json else { return [] }
+    return files.compactMap { file in
+      guard case .object(let file) = file, case .integer(let version)? = file["version"] else { return nil }
+      return MigrationFile(version: Int(version), name: file.text("name") ?? "", sql: file.text("sql") ?? "")
     }
   }
 
@@ -59,11 +71,14 @@ struct SchemaSet {
   }
 
   /// Returns whether this set has files that the other lacks.
-  /// - Throws: `SQLError` with `migration` if this set lacks files of the other, or has changed one.
+  /// - Throws: ``ServerError`` with `busy` if this set lacks files of the other, as a node does that is older than another, or
+  ///   has changed one.
   func continues(_ other: SchemaSet) throws -> Bool {
-    let applied = other.schemas.flatMap { schema in
-      schema.migrations.map { MigrationRecord(of: schema.name, $0) }
+    let applied = other.schemas.flatMap { schema in schema.migrations.map { MigrationRecord(of: schema.name, $0) } }
+    do {
+      return try !Migrator(schemas: schemas).pending(after: applied).isEmpty
+    } catch let error as SQLError where error.code == .migration {
+      throw ServerError(.busy, "another node has given an account other schema files: \(error)")
     }
-    return try !Migrator(schemas: schemas).pending(after: applied).isEmpty
   }
 }

@@ -98,17 +98,6 @@ public final class EmbeddedStorage: RecordStorage {
     return result
   }
 
-  /// Applies pending deletions or restorations of ancestors to some records.
-  public func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws {
-    guard try await store(account).read({ try $0.hasJobs }) else { return }
-    for part in stride(from: 0, to: names.count, by: Self.recordsPerWrite) {
-      let some = names[part..<min(part + Self.recordsPerWrite, names.count)]
-      try await write(account) { data in for name in some { _ = try data.isDeleted(name) } }
-    }
-  }
-
-  private static let recordsPerWrite = 25
-
   /// Starts a new epoch of an account, because its data may be older than data that was acknowledged before.
   /// - Returns: the new epoch.
   @discardableResult

@@ -2,12 +2,12 @@ import CipherSQL
 
 extension ServerDirectory {
   /// Returns the stored time of retention; `nil` before its start.
-  package func retentionTime() throws -> Int64? {
+  public func retentionTime() throws -> Int64? {
     try database.read { try $0.fetchOne("SELECT milliseconds FROM RetentionTime", as: Int64.self) }
   }
 
   /// Stores the time of retention, which never steps back.
-  package func storeRetentionTime(_ time: Int64) throws {
+  public func storeRetentionTime(_ time: Int64) throws {
     try database.write { connection in
       _ = try connection.execute(
         """
@@ -16,4 +16,7 @@ extension ServerDirectory {
         """)
     }
   }
+
+  /// Returns `true`: one server at a time uses a folder.
+  public func ownsRetention(at now: Int64, until end: Int64) -> Bool { true }
 }

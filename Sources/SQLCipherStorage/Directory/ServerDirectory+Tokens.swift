@@ -8,26 +8,6 @@ import SyncModel
   import Foundation
 #endif
 
-/// The data of a token for `token list`. The token is never stored.
-public struct ListedToken: Sendable, Equatable {
-  /// The id of the token for `token revoke`.
-  public let id: Int64
-  /// The user of the token.
-  public let user: String
-  /// The account of the user.
-  public let account: String
-  /// The role of the holder.
-  public let role: TokenRole
-  /// The name of the device or program, if it was given.
-  public let label: String?
-  /// The creation time, ISO 8601.
-  public let createdAt: String
-  /// The expiry time, ISO 8601; `nil` if the token does not expire.
-  public let expiresAt: String?
-  /// The time of the revocation, ISO 8601; `nil` for a token that is not revoked.
-  public let revokedAt: String?
-}
-
 /// The properties of a new token.
 struct NewToken {
   let role: TokenRole
@@ -37,11 +17,6 @@ struct NewToken {
 
 extension ServerDirectory {
   /// Adds a token for a user.
-  /// - Parameters:
-  ///   - label: the device or program that uses the token.
-  ///   - expires: the expiry time; `nil` if the token does not expire.
-  /// - Returns: the number of the token, and the token, which is never stored.
-  /// - Throws: ``ServerError`` with `noSuchUser`, `badName` or `badExpiry`.
   public func addToken(
     to user: String, role: TokenRole = .device, label: String? = nil, expires: Date? = nil
   ) throws -> (id: Int64, token: String) {
@@ -54,8 +29,7 @@ extension ServerDirectory {
     }
   }
 
-  /// Returns the tokens of a user, or of all users, oldest first, including revoked and expired ones.
-  /// - Throws: ``ServerError`` with `noSuchUser`.
+  /// Returns the tokens of a user, or of all users.
   public func tokens(of user: String? = nil) throws -> [ListedToken] {
     try database.read { connection in
       if let user { try Self.checkUser(user, connection) }
@@ -79,12 +53,10 @@ extension ServerDirectory {
   }
 
   /// Revokes a token at once.
-  /// - Returns: `false` if the token was already revoked.
-  /// - Throws: ``ServerError`` with `noSuchToken`.
   public func revokeToken(_ id: Int64) throws -> Bool {
     try database.write { connection in
       guard try connection.fetchOne("SELECT 1 FROM Token WHERE tokenId = \(id)", as: Int.self) != nil else {
-        throw ServerError(.noSuchToken, "no token \(id)", remedy: .showTokens)
+        throw ServerError.noSuchToken(id)
       }
       return try connection.execute(
         "UPDATE Token SET revokedAt = \(environment.date) WHERE tokenId = \(id) AND revokedAt IS NULL") == 1
@@ -107,12 +79,7 @@ extension ServerDirectory {
 
   static func checkUser(_ name: String, _ connection: Connection) throws {
     guard try connection.fetchOne("SELECT 1 FROM Member WHERE name = \(name)", as: Int.self) != nil else {
-      throw ServerError(.noSuchUser, "no user \(name)", remedy: .showUsers)
+      throw ServerError.noSuchUser(name)
     }
-  }
-
-  static func check(_ expires: Date?, at now: Date) throws(ServerError) {
-    guard let expires, expires <= now else { return }
-    throw ServerError(.badExpiry, "the expiry time is in the past", hint: "use a later time, or omit it")
   }
 }

@@ -12,7 +12,7 @@ import SyncModel
 ///
 /// Several processes may use it at once. After one of them revokes a token, all of them refuse it from the next
 /// request on.
-public final class ServerDirectory: Sendable {
+public final class ServerDirectory: AccountDirectory {
   package let database: Database
   let folder: ServerFolder
   private let place: FileIdentity
@@ -68,7 +68,7 @@ public final class ServerDirectory: Sendable {
   public func close() { database.close() }
 
   /// Returns the holder of a token; `nil` for an unknown, revoked or expired token.
-  package func member(token: String) throws -> Member? {
+  public func member(token: String) throws -> Member? {
     try place.check()
     let hash = AccessToken.hash(of: token)
     return try database.read { connection in
@@ -92,7 +92,7 @@ public final class ServerDirectory: Sendable {
 
   /// Returns whether the token that a member showed is still valid. A long request checks repeatedly, so that a
   /// revocation or an expiry ends it.
-  package func isValid(_ member: Member) throws -> Bool {
+  public func isValid(_ member: Member) throws -> Bool {
     try place.check()
     return try database.read { connection in
       try connection.withStatement(
@@ -106,7 +106,7 @@ public final class ServerDirectory: Sendable {
   }
 
   /// Returns all accounts.
-  package func accounts() throws -> [AccountName] {
+  public func accounts() throws -> [AccountName] {
     try database.read { connection in
       try connection.fetchRows("SELECT name, folder FROM Account ORDER BY accountId", as: String.self, String.self)
     }.map { AccountName(name: $0.0, folder: $0.1) }

@@ -24,7 +24,6 @@ package struct AccountReader: RecordReading {
 
   package func isDeleted(_ name: RecordName) throws -> Bool? { try rows.records([name]).first?.record.state.isDeleted }
 
-  /// Returns whether any record has dependents that still have to follow it.
   package var hasJobs: Bool { get throws { try !rows.jobs().isEmpty } }
 
   /// The approximate size in bytes after which a page ends early: the limit of a push.

@@ -71,6 +71,7 @@ package final class AccountWriter: RecordWriting {
   package var epochs: EpochHistory { EpochHistory(epochs: state.header.epochs) }
   package var lastSequence: Int64 { state.header.lastSequence }
   package var horizon: Int64 { state.header.horizon }
+  package var hasJobs: Bool { !state.jobs.isEmpty }
   package var largestStoredTime: Int64? { get throws { try reader.largestStoredTime } }
 
   package func sharedVersion(of record: ServerRecord, with epoch: String) throws -> Int64? {
@@ -219,9 +220,7 @@ package final class AccountWriter: RecordWriting {
     if state.changes.epochStartedAt != nil { try flush() }
     // The number of its own wakes devices that wait for a change.
     state.header.epochStart = nextSequence()
-    let epoch = random.bytes(16).map { byte in
-      String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-    }.joined()
+    let epoch = HexText.text(random.bytes(16))
     state.header.epochs.append(epoch)
     state.changes.header = state.header
     state.changes.epochStartedAt = time

@@ -22,7 +22,7 @@ import Testing
     do {
       let directory = try ServerDirectory(in: folder)
       defer { directory.close() }
-      let clock = try ServerClock(directory)
+      let clock = try ServerClock(directory, directory.environment.clock)
       #expect(clock.needsBeginning && clock.storing(at: 7) == 7)
       clock.begin(largestStored: start, wall: start + 100 * Self.day)
       #expect(try clock.advance(wall: start + 100 * Self.day).now < start + Self.day)
@@ -30,7 +30,7 @@ import Testing
     }
     let directory = try ServerDirectory(in: folder)
     defer { directory.close() }
-    let clock = try ServerClock(directory)
+    let clock = try ServerClock(directory, directory.environment.clock)
     #expect(!clock.needsBeginning)
     #expect(try clock.advance(wall: start + 100 * Self.day).now < start + Self.day)
   }

@@ -47,7 +47,7 @@ import Testing
     let lines = Locked<[String]>([])
     let retention = Retention(
       days: 90, storage: storage, files: disk, inUse: { _, _ in [] }, directory: directory,
-      log: RequestLog { line in lines.withLock { $0.append(line) } })
+      environment: directory.environment, log: RequestLog { line in lines.withLock { $0.append(line) } })
     var begun: [(account: AccountName, upload: String, content: ContentName)] = []
     for account in accounts.dropFirst() {
       func begin(_ length: Int64, expiry: Int64) async throws -> StoredUpload {
@@ -106,7 +106,7 @@ import Testing
     let retention = Retention(
       days: 90, storage: storage, files: disk,
       inUse: { account, contents in try await storage.read(account) { try $0.contentsInUse(among: contents) } },
-      directory: directory, log: .silent)
+      directory: directory, environment: directory.environment, log: .silent)
     let account = try #require(try directory.accounts().first)
     func has(_ uuid: String) async throws -> [Bool] {
       var found: [Bool] = []

@@ -17,7 +17,7 @@ extension PresignedTests {
     let account = AccountName(name: "one", folder: "00000000000000000000000000000001")
     let disk = DiskFileStorage(in: try serverFolder(folder.path + "/data", accounts: [account.folder]))
     let files = ObjectFiles(
-      store: try store(process), database: { try await disk.database($0) }, log: .silent, environment: .system)
+      store: try store(process), database: EmbeddedObjects(disk), log: .silent, environment: .system)
     let (plain, key) = (bytes(5_000), [UInt8](repeating: 7, count: 32))
     let claims = [ContentClaim(key: key, digest: Self.sha256(plain))]
     func sealed(_ name: ContentName, version: UInt8) throws -> [UInt8] {

@@ -317,7 +317,7 @@ struct PresignedTests {
     let account = AccountName(name: "one", folder: "00000000000000000000000000000001")
     let disk = DiskFileStorage(in: try serverFolder(folder.path + "/data", accounts: [account.folder]))
     let files = ObjectFiles(
-      store: try store(process), database: { try await disk.database($0) }, log: .silent,
+      store: try store(process), database: EmbeddedObjects(disk), log: .silent,
       environment: .system)
     func begin() async throws -> (name: ContentName, id: String) {
       let name = ContentName(content: newUuid(), variant: .full)

@@ -45,13 +45,13 @@ import Testing
     folder.environment = environment
     let directory = try ServerDirectory(in: folder)
     defer { directory.close() }
-    let clock = try ServerClock(directory)
+    let clock = try ServerClock(directory, directory.environment.clock)
     #expect(
       try await client.results([Operation.create("Project", newUuid(), ["title": "Dam"])]) == ["accepted"])
     let account = try #require(try directory.accounts().first)
     let retention = Retention(
       days: 90, storage: server.server.storage, files: server.server.files, inUse: { _, contents in Set(contents) },
-      directory: directory, log: .silent)
+      directory: directory, environment: directory.environment, log: .silent)
     func isKept(after days: Int64) async throws -> Bool {
       time.advance(by: .seconds(days * 86_400))
       let now = try clock.advance(wall: environment.now)

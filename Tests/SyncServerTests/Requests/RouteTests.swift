@@ -114,7 +114,7 @@ import Testing
       limits: ServerLimits(), serverUuid: "", log: .silent, environment: .system)
     let storage = DiskFileStorage(in: try ServerFolder(server.folder.path + "/other", isCreating: true))
     let objects = ObjectFiles(
-      store: try objectStore("https://s3.example.org"), database: { try await storage.database($0) }, log: .silent,
+      store: try objectStore("https://s3.example.org"), database: EmbeddedObjects(storage), log: .silent,
       environment: .system)
     let files = FileService(
       storage: storage, inUse: { _, _ in [] }, limits: FileLimits(), sessions: UploadSessions(limit: 1, clock: .system),

@@ -55,8 +55,8 @@ final class OldAccounts {
   func runRetention(_ body: (_ advance: () async throws -> Void) async throws -> Void) async throws {
     let retention = Retention(
       days: 90, storage: storage, files: files, inUse: { _, contents in Set(contents) }, directory: directory,
-      log: .silent)
-    let clock = try ServerClock(directory)
+      environment: directory.environment, log: .silent)
+    let clock = try ServerClock(directory, directory.environment.clock)
     let work = Task { await retention.run(clock) }
     try await eventually { try directory.retentionTime() != nil }
     do {

@@ -1,7 +1,9 @@
 import CipherSQL
 import Foundation
 import RestorationModel
+import PostgresStorage
 import ServerStorage
+import ServerSupport
 import SyncModel
 import TestSupport
 import Testing
@@ -38,6 +40,13 @@ final class LocalServer {
     server = try Self.start(folder, schemas, objectStore, log, environment, limit)
   }
 
+  deinit {
+    // Many tests leave their server running. A PostgreSQL server would run out of connections.
+    guard TestEngine.isPostgres else { return }
+    let server = server
+    Task { await server.stop() }
+  }
+
   /// Stops the server, runs `body`, and serves the same data again at the same address.
   func restart(_ limit: (inout ServerLimits) -> Void = { _ in }, while body: () async throws -> Void = {}) async throws
   {
@@ -54,23 +63,39 @@ final class LocalServer {
     var limits = ServerLimits()
     limits.requestBurst = 1_000_000
     limit(&limits)
-    var data = try ServerFolder(folder.path + "/data", isCreating: true)
-    data.environment = environment
     var settings = FieldVaultServer.Settings(
-      folder: data, listen: "127.0.0.1:\(port)",
+      try source(folder, environment), listen: "127.0.0.1:\(port)",
       schemas: schemas, limits: limits, log: log)
     settings.objectStore = objectStore
     return try FieldVaultServer(settings)
   }
 
+  private static func source(_ folder: TemporaryFolder, _ environment: Environment) throws -> FieldVaultServer.Source {
+    if let database = try TestEngine.database(of: folder.path, environment) {
+      return .database(database, scratch: folder.path)
+    }
+    var data = try ServerFolder(folder.path + "/data", isCreating: true)
+    data.environment = environment
+    return .folder(data)
+  }
+
+  /// Returns the result of a closure over the users of the server's data.
+  private func withDirectory<Result>(_ body: (any AccountDirectory) throws -> Result) throws -> Result {
+    guard let database = try TestEngine.database(of: folder.path, environment) else {
+      let directory = try ServerDirectory(in: try ServerFolder(folder.path + "/data", isCreating: false))
+      defer { directory.close() }
+      return try body(directory)
+    }
+    defer { database.close() }
+    return try body(PostgresDirectory(database))
+  }
+
   /// Waits until the server has cascaded the pushed deletions and restorations to all dependents. The server
   /// responds to a push after the first dependents and processes the remaining ones in separate transactions.
   func finishJobs() async throws {
-    let directory = try ServerDirectory(in: try ServerFolder(folder.path + "/data", isCreating: false))
-    defer { directory.close() }
-    for account in try directory.accounts() {
+    for account in try withDirectory({ try $0.accounts() }) {
       for _ in 0..<12_000 {
-        let isAny = try await server.storage.read(account) { try ($0 as? AccountReader)?.hasJobs ?? false }
+        let isAny = try await server.storage.read(account) { try $0.hasJobs }
         if !isAny { break }
         try await Task.sleep(for: .milliseconds(5))
       }
@@ -78,9 +103,7 @@ final class LocalServer {
   }
 
   func token(_ user: String, account: String = "water", role: TokenRole = .device) throws -> String {
-    let directory = try ServerDirectory(in: try ServerFolder(folder.path + "/data", isCreating: false))
-    defer { directory.close() }
-    return try directory.addUser(user, account: account, role: role).token
+    try withDirectory { try $0.addUser(user, account: account, role: role, expires: nil).token }
   }
 }
 

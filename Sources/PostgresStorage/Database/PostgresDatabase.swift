@@ -10,8 +10,9 @@ import ServerStorage
 /// The database that all nodes of a server share.
 public final class PostgresDatabase: Sendable {
   let settings: PostgresSettings
-  let environment: Environment
+  package let environment: Environment
   let pool: ConnectionPool
+  let tokens: TokenCache
   /// The UUID of the server, which stays the same for the life of the data.
   public let serverUuid: String
   private let log: @Sendable (String) -> Void
@@ -32,6 +33,7 @@ public final class PostgresDatabase: Sendable {
     (self.settings, self.environment, self.log) = (settings, environment, log)
     let incarnation = Locked<(Incarnation, Int64)?>(nil)
     let clock = environment.clock
+    tokens = TokenCache(clock: clock)
     let connect = { @Sendable in try Self.connect(settings, clock, knowing: incarnation) }
     pool = ConnectionPool(
       size: settings.connections, waitLimit: .seconds(settings.lockSeconds), clock: clock, connect: connect)

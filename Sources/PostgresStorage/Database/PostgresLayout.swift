@@ -4,6 +4,10 @@ import ServerStorage
 ///
 /// Every table begins with `account_id`, except `account` and the small tables that all nodes read whole, so that a
 /// database that distributes rows by account can hold them unchanged. Texts of keys compare byte by byte.
+///
+/// Indexes in another order than the primary key have the condition that their last column is not NULL, which is always true.
+/// PostgreSQL uses them only for queries that compare this column. Otherwise it could read a whole account by them to find a
+/// key, with a plan from a time when the table was small.
 enum PostgresLayout {
   /// A change of the tables.
   struct Migration: Sendable {
@@ -31,7 +35,9 @@ enum PostgresLayout {
           epoch_start bigint NOT NULL DEFAULT 0, -- the last change before the current epoch
           epoch_started_at bigint NOT NULL,
           schema_set text, -- the schemas whose files the records have; NULL before the first request
-          incarnation bigint NOT NULL -- the state of the database in which the current epoch is valid
+          incarnation bigint NOT NULL, -- the state of the database in which the current epoch is valid
+          object_marker text NOT NULL DEFAULT replace(gen_random_uuid()::text, '-', ''), -- the bucket has an object of this name
+          is_in_store boolean NOT NULL DEFAULT false -- whether the bucket was marked
         ) WITH (fillfactor = 50)
         """,
         """
@@ -62,8 +68,13 @@ enum PostgresLayout {
           PRIMARY KEY (account_id, entity_type, entity_uuid)
         ) PARTITION BY HASH (account_id)
         """,
-        "CREATE UNIQUE INDEX record_sequence ON fieldvault.record (account_id, sequence)",
-        "CREATE UNIQUE INDEX record_server_id ON fieldvault.record (account_id, entity_type, server_id)",
+        """
+        CREATE UNIQUE INDEX record_sequence ON fieldvault.record (account_id, sequence) WHERE sequence IS NOT NULL
+        """,
+        """
+        CREATE UNIQUE INDEX record_server_id ON fieldvault.record (account_id, entity_type, server_id)
+        WHERE server_id IS NOT NULL
+        """,
         "CREATE INDEX record_live ON fieldvault.record (account_id, sequence, project) WHERE is_deleted IS FALSE",
         "CREATE INDEX record_deletions ON fieldvault.record (account_id, stored_at, sequence) WHERE is_deleted",
         """
@@ -100,7 +111,7 @@ enum PostgresLayout {
           PRIMARY KEY (account_id, idempotency_key)
         ) PARTITION BY HASH (account_id)
         """,
-        "CREATE INDEX response_age ON fieldvault.response (account_id, stored_at)",
+        "CREATE INDEX response_age ON fieldvault.response (account_id, stored_at) WHERE stored_at IS NOT NULL",
         """
         CREATE TABLE fieldvault.counter ( -- the last server id of each entity
           account_id uuid NOT NULL,
@@ -130,7 +141,7 @@ enum PostgresLayout {
           PRIMARY KEY (account_id, device_id)
         )
         """,
-        "CREATE INDEX device_age ON fieldvault.device (account_id, seen_at)",
+        "CREATE INDEX device_age ON fieldvault.device (account_id, seen_at) WHERE seen_at IS NOT NULL",
         """
         CREATE TABLE fieldvault.tombstone ( -- deleted records that the account did not have
           account_id uuid NOT NULL,
@@ -140,7 +151,7 @@ enum PostgresLayout {
           PRIMARY KEY (account_id, entity_type, entity_uuid)
         )
         """,
-        "CREATE INDEX tombstone_age ON fieldvault.tombstone (account_id, stored_at)",
+        "CREATE INDEX tombstone_age ON fieldvault.tombstone (account_id, stored_at) WHERE stored_at IS NOT NULL",
         """
         CREATE TABLE fieldvault.job ( -- records whose dependents still have to follow them
           account_id uuid NOT NULL,
@@ -152,6 +163,64 @@ enum PostgresLayout {
           after text, -- the last dependent that was visited by it
           time bigint NOT NULL,
           PRIMARY KEY (account_id, number)
+        )
+        """,
+        """
+        CREATE TABLE fieldvault.upload ( -- files on their way to the object store
+          account_id uuid NOT NULL,
+          id text COLLATE "C" NOT NULL, -- the last part of the key in the store
+          user_id bigint NOT NULL,
+          content text COLLATE "C" NOT NULL,
+          variant text COLLATE "C" NOT NULL,
+          byte_count bigint NOT NULL,
+          sha256 text NOT NULL, -- of what is sent, in base64
+          content_type text NOT NULL,
+          counted bigint NOT NULL, -- bytes towards the quota
+          address_ends_at bigint NOT NULL, -- until then something may arrive
+          expires_at bigint NOT NULL,
+          PRIMARY KEY (account_id, id),
+          UNIQUE (account_id, user_id, content, variant)
+        )
+        """,
+        "CREATE INDEX upload_expiry ON fieldvault.upload (account_id, expires_at)",
+        """
+        CREATE TABLE fieldvault.content ( -- files that are complete in the object store
+          account_id uuid NOT NULL,
+          content text COLLATE "C" NOT NULL,
+          variant text COLLATE "C" NOT NULL,
+          user_id bigint NOT NULL, -- who sent it
+          id text COLLATE "C" NOT NULL, -- the last part of the key in the store
+          byte_count bigint NOT NULL,
+          counted bigint NOT NULL,
+          address_ends_at bigint NOT NULL,
+          finished_at bigint NOT NULL,
+          was_used boolean NOT NULL DEFAULT false, -- whether a record has needed it
+          sha256 text NOT NULL, -- of the stored bytes, in hexadecimal digits
+          content_digest text, -- the digest that the key of a record has verified
+          is_refuted boolean NOT NULL DEFAULT false, -- whether the bytes are not those that the record names
+          missing_since bigint,
+          unused_since bigint,
+          PRIMARY KEY (account_id, content, variant),
+          UNIQUE (account_id, id)
+        )
+        """,
+        "CREATE INDEX content_missing ON fieldvault.content (account_id, missing_since) WHERE missing_since IS NOT NULL",
+        "CREATE INDEX content_unused ON fieldvault.content (account_id, unused_since) WHERE unused_since IS NOT NULL",
+        """
+        CREATE TABLE fieldvault.object_removal ( -- objects that have to be removed from the store
+          account_id uuid NOT NULL,
+          id text COLLATE "C" NOT NULL,
+          not_before bigint NOT NULL,
+          PRIMARY KEY (account_id, id)
+        )
+        """,
+        "CREATE INDEX object_removal_time ON fieldvault.object_removal (account_id, not_before, id)",
+        """
+        CREATE TABLE fieldvault.file_usage ( -- the bytes of each user that count towards the quota
+          account_id uuid NOT NULL,
+          user_id bigint NOT NULL,
+          bytes bigint NOT NULL,
+          PRIMARY KEY (account_id, user_id)
         )
         """,
         """
@@ -167,7 +236,9 @@ enum PostgresLayout {
           timeline text NOT NULL,
           database_oid bigint NOT NULL,
           incarnation bigint NOT NULL,
-          retention_time bigint -- the time by which old data are removed
+          retention_time bigint, -- the time by which old data are removed
+          retention_owner text, -- the node that removes old data
+          retention_owned_until bigint
         )
         """,
         """

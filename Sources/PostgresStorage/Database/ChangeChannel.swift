@@ -65,6 +65,13 @@ final class ChangeChannel: Sendable {
   // MARK: Announcing
 
   private static let notify = Statement("SELECT pg_notify('fieldvault', $1::text)")
+
+  /// The text of a notification that tokens or users have changed.
+  static let tokensChanged = "tokens"
+
+  /// Returns the statement that notifies all nodes.
+  static func notification(of text: String) -> Statement.Command { notify(.text(text)) }
+
   /// A notification has at most 8,000 bytes.
   private static let accountsPerNotification = 200
 
@@ -90,7 +97,8 @@ final class ChangeChannel: Sendable {
       if accounts.isEmpty { return }
       let text = ([node] + accounts).joined(separator: ",")
       do {
-        _ = try await database.transaction(.other) { connection in try connection.run(Self.notify(.text(text))).count }
+        _ = try await database.transaction(.other) { connection in try connection.run(Self.notification(of: text)).count
+        }
       } catch {
         log("other nodes learn of a change only by their next query: \(error)")
       }
@@ -110,6 +118,7 @@ final class ChangeChannel: Sendable {
         let connection = try PostgresConnection(
           database.settings, clock: database.environment.clock, url: database.settings.listenURL)
         _ = try connection.run(Self.listenStatement())
+        database.tokens.clear(isListening: true)
         // What happened before the connection listened.
         startTask { [weak self] in await self?.poll() }
         (pause, isFailing) = (.milliseconds(100), false)
@@ -117,6 +126,7 @@ final class ChangeChannel: Sendable {
           for text in try connection.notifications(waitingAtMost: Self.wakeInterval) { receive(text) }
         }
       } catch {
+        database.tokens.clear(isListening: false)
         if !isFailing { log("notifications of other nodes are interrupted: \(error)") }
         isFailing = true
         usleep(UInt32(pause / .microseconds(1)))
@@ -126,6 +136,7 @@ final class ChangeChannel: Sendable {
   }
 
   private func receive(_ text: String) {
+    if text == Self.tokensChanged { return database.tokens.clear() }
     let parts = text.split(separator: ",")
     guard let sender = parts.first, sender != node else { return }
     for folder in parts.dropFirst() { waiters.signal(folder: String(folder)) }

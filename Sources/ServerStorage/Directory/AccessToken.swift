@@ -1,11 +1,11 @@
 import CSodium
 
 /// The token of a client: 256 random bits after a prefix that users and secret scanners recognise.
-enum AccessToken {
+package enum AccessToken {
   static let prefix = "fv_"
 
   /// Returns a new token.
-  static func make() -> String {
+  package static func make() -> String {
     _ = sodium_init()
     var bytes = [UInt8](repeating: 0, count: 32)
     randombytes_buf(&bytes, bytes.count)
@@ -17,7 +17,7 @@ enum AccessToken {
   }
 
   /// Returns the stored form of a token. A plain hash suffices, because 256 random bits cannot be guessed.
-  static func hash(of token: String) -> [UInt8] {
+  package static func hash(of token: String) -> [UInt8] {
     let bytes = Array(token.utf8)
     var hash = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
     _ = crypto_hash_sha256(&hash, bytes, UInt64(bytes.count))

@@ -1,0 +1,117 @@
+import CipherSQL
+import Foundation
+import Platform
+import RestorationModel
+import SchemaModel
+import ServerStorage
+import ServerSupport
+import SyncModel
+import TestSupport
+import Testing
+
+@testable import PostgresStorage
+
+@Suite struct PostgresDirectoryTests {
+  private let database: PostgresDatabase
+
+  init() throws {
+    let server = try SharedPostgres.server
+    database = try PostgresDatabase(PostgresSettings(url: server.url(try server.makeDatabase())))
+  }
+
+  private var directory: PostgresDirectory { PostgresDirectory(database) }
+
+  @Test("a token finds its holder until it is revoked, at every node")
+  func revocation() async throws {
+    let nodes = [directory, PostgresDirectory(try PostgresDatabase(database.settings))]
+    let (account, token) = try nodes[0].addUser("ann", account: nil, role: .device, expires: nil)
+    #expect(account == "default")
+    let members = try nodes.map { try #require(try $0.member(token: token)) }
+    #expect(members[0] == members[1] && members[0].account.name == "default")
+    #expect(try nodes[1].isValid(members[1]))
+    #expect(try nodes[0].revokeToken(members[0].tokenId))
+    #expect(try nodes[0].member(token: token) == nil, "at once at the node that revoked it")
+    // The other node has no listener here, so its entry is valid for a second.
+    for _ in 0..<40 where try nodes[1].member(token: token) != nil { try await Task.sleep(for: .milliseconds(50)) }
+    #expect(try nodes[1].member(token: token) == nil && !nodes[1].isValid(members[1]))
+    #expect(try !nodes[0].revokeToken(members[0].tokenId))
+  }
+
+  @Test("a node that listens learns of a revocation at once")
+  func notifiedRevocation() async throws {
+    let node = try PostgresDatabase(database.settings)
+    let storage = try PostgresStorage(node, schemas: [RestorationSchema.schema])
+    defer { storage.close() }
+    let (_, token) = try directory.addUser("ann", account: "one", role: .service, expires: nil)
+    let listening = PostgresDirectory(node)
+    for _ in 0..<100 where !node.tokens.isListening { try await Task.sleep(for: .milliseconds(20)) }
+    #expect(try listening.member(token: token)?.role == .service)
+    _ = try directory.revokeUser("ann")
+    let start = ContinuousClock.now
+    while try listening.member(token: token) != nil, ContinuousClock.now - start < .seconds(30) {
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    #expect(ContinuousClock.now - start < .seconds(20), "entries of a listening node are valid for a minute")
+  }
+
+  @Test("names, accounts and tokens follow the rules of the directory in a folder")
+  func rules() throws {
+    let directory = directory
+    func code(_ body: () throws -> Void) -> ServerError.Code? {
+      do {
+        try body()
+        return nil
+      } catch { return (error as? ServerError)?.code }
+    }
+    _ = try directory.addUser("ann", account: "house", role: .device, expires: nil)
+    #expect(code { _ = try directory.addUser("ann", account: nil, role: .device, expires: nil) } == .userExists)
+    #expect(code { _ = try directory.addUser(" ann", account: nil, role: .device, expires: nil) } == .badName)
+    #expect(code { _ = try directory.addToken(to: "bob", role: .device, label: nil, expires: nil) } == .noSuchUser)
+    #expect(code { _ = try directory.tokens(of: "bob") } == .noSuchUser)
+    #expect(code { _ = try directory.revokeToken(99) } == .noSuchToken)
+    let past = Date(timeIntervalSinceNow: -5)
+    #expect(code { _ = try directory.addUser("eve", account: nil, role: .device, expires: past) } == .badExpiry)
+    #expect(try directory.revokeUser("ann") == 1)
+    #expect(code { _ = try directory.addUser("ann", account: "other", role: .device, expires: nil) } == .userExists)
+    let (account, token) = try directory.addUser("ann", account: nil, role: .admin, expires: nil)
+    #expect(try account == "house" && directory.member(token: token)?.role == .admin)
+    let label = "tablet \"7\""
+    let second = try directory.addToken(
+      to: "ann", role: .device, label: label, expires: Date(timeIntervalSinceNow: 60))
+    let listed = try directory.tokens(of: "ann")
+    #expect(listed.map(\.id) == listed.map(\.id).sorted() && listed.count == 3)
+    #expect(listed.last?.id == second.id && listed.last?.label == label && listed.last?.expiresAt != nil)
+    #expect(listed.first?.revokedAt != nil)
+    #expect(try directory.users().map(\.name) == ["ann"] && directory.users().first?.revokedAt == nil)
+    #expect(try directory.accounts().map(\.name) == ["house"])
+  }
+
+  @Test("an expired token has no holder")
+  func expiry() async throws {
+    let (_, token) = try directory.addUser(
+      "ann", account: nil, role: .device, expires: Date(timeIntervalSinceNow: 0.5))
+    #expect(try directory.member(token: token) != nil)
+    try await Task.sleep(for: .milliseconds(600))
+    #expect(try directory.member(token: token) == nil)
+  }
+
+  @Test("the directory serves the schemas that were named, and those of the program without a name")
+  func schemas() throws {
+    let shipped = [RestorationSchema.schema]
+    #expect(try directory.schemas(adding: [], shipped: shipped) == shipped)
+    let folder = try TemporaryFolder()
+    let files = [MigrationFile(version: 1, name: "things", sql: "CREATE TABLE Thing (id INTEGER PRIMARY KEY) STRICT;")]
+    let own = Schema(name: "things", migrations: files)
+    let named = (source: SchemaSource(name: "things", folder: folder.path + "/gone"), schema: own)
+    #expect(try directory.schemas(adding: [named], shipped: shipped) == shipped + [own])
+    #expect(try directory.schemas(adding: [], shipped: shipped) == shipped + [own], "without its folder")
+    #expect(throws: ServerError.self) { try directory.schemas(adding: [], shipped: []) }
+  }
+
+  @Test("the time of retention never steps back")
+  func retentionTime() throws {
+    #expect(try directory.retentionTime() == nil)
+    for time in [5, 9, 7] as [Int64] { try directory.storeRetentionTime(time) }
+    #expect(try directory.retentionTime() == 9)
+  }
+}
