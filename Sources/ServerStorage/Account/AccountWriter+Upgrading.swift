@@ -56,6 +56,7 @@ extension AccountWriter {
     try adopt(seeds, at: time)
     // Records that a file has removed.
     for row in rows.values where map.tables[row.name.entityType] != nil { state.set(nil, of: row.name, over: row) }
+    try renameResponses(renames)
     try rebuild()
     return try database.read { try MigrationRecord.all(in: $0) }
   }
@@ -66,6 +67,34 @@ extension AccountWriter {
 
     func add(_ columns: RenamedColumns) { found.withLock { $0.merge(columns.names) { $0 + $1 } } }
     func names(of type: String) -> [ColumnRename] { found.withLock { $0[type] ?? [] } }
+    var isEmpty: Bool { found.withLock { $0.isEmpty } }
+  }
+
+  /// Renames the fields of the records in stored responses. A repeated operation finds its response under the names of the
+  /// device's newer schema.
+  private func renameResponses(_ renames: Renames) throws {
+    if renames.isEmpty { return }
+    try rows.rewriteResponses { text in
+      var response = try SyncObject(parsing: text)
+      guard case .object(var record)? = response["record"], case .text(let type)? = record["entityType"] else {
+        return nil
+      }
+      let names = renames.names(of: type)
+      if names.isEmpty { return nil }
+      for member in ["fields", "editTimes", "userEditedFields"] { record[member] = record[member]?.renaming(names) }
+      response["record"] = .object(record)
+      if case .array(let lost)? = response["lost"] {
+        response["lost"] = .array(
+          lost.map { value in
+            guard case .object(var value) = value, let field = value["field"],
+              case .array(let renamed) = SyncValue.array([field]).renaming(names)
+            else { return value }
+            value["field"] = renamed.first
+            return .object(value)
+          })
+      }
+      return SyncValue.object(response).json
+    }
   }
 
   private func replace(
