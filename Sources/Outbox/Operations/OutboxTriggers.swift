@@ -61,7 +61,8 @@ package struct OutboxTriggers {
     }
   }
 
-  private func queueMissing(from first: Int64, through last: Int64) -> SQL {
+  /// - Parameter first: the greatest local id before the range.
+  func queueMissing(from first: Int64, through last: Int64) -> SQL {
     """
     INSERT INTO OfflineSyncQueue (entityType, entityId, entityUuid, operationType, priority)
     SELECT \(entity.type), \(raw: key), uuid,
