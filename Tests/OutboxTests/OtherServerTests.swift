@@ -23,7 +23,7 @@ import VaultStore
           ) STRICT;
           INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES ('\(name)', 'Offline\(name)', 'things');
           """
-        }.joined(separator: "\n"))
+        }.joined(separator: "\n") + "\nUPDATE SyncedEntity SET conflictPolicy = 'manual';")
     ])
 
   private let database: Database
@@ -33,14 +33,18 @@ import VaultStore
     try Vault.migrator(for: [Self.schema]).apply(to: database)
   }
 
-  private func identify(_ server: String) throws -> ServerIdentity {
+  private func sync<Result>(_ body: (SyncTransaction) throws -> Result) throws -> Result {
     let catalog = SyncCatalog(try database.read { try Entities.read(from: $0) })
+    return try database.write { connection in
+      try SyncTransaction.run(on: connection, catalog, now: Clock.system.now()) { try body($0) }
+    }
+  }
+
+  private func identify(_ server: String) throws -> ServerIdentity {
     let info = AccountInfo(
       serverUuid: server, epoch: server, account: "water", user: "ada", serverTime: 0,
       schemas: [.init(name: "things", version: 1)])
-    return try database.write { connection in
-      try SyncTransaction.run(on: connection, catalog, now: Clock.system.now()) { try $0.identify(info) }
-    }
+    return try sync { try $0.identify(info) }
   }
 
   private func count(_ table: SQL, _ condition: SQL = "1") throws -> Int? {
@@ -77,5 +81,23 @@ import VaultStore
     }
     #expect(try count("OfflineSyncQueue", "operationType = 'create' AND completedAt IS NULL") == 1_399)
     #expect(try count("OfflineSyncQueue", "completedAt IS NULL") == 1_399 && count("SyncBase") == 0)
+  }
+
+  // Found by the simulation, seed 3911: the value of this device was lost.
+  @Test(
+    "After a restore, a create without a response is the base only of values that were edited later",
+    arguments: [-1, 0, 1])
+  func recordOfAnotherDevice(delay: Int64) throws {
+    try database.write { try $0.execute("INSERT INTO OfflineBox (uuid, title) VALUES ('one', 'mine')") }
+    let sent = try #require(try sync { try $0.nextBatch(limit: 10).operations.first })
+    var (repaired, counts) = (RepairCounts(), ApplyCounts())
+    let remote = RemoteRecord(
+      entityType: "Box", entityUuid: "one", serverId: 1, createdAt: 0,
+      state: RecordState(fields: ["title": "theirs"], syncVersion: 1, updatedAt: sent.patch.updatedAt + delay),
+      sharedVersion: 0)
+    try sync { try $0.changes.takeAfterNewEpoch(remote, repaired: &repaired, counts: &counts) }
+    let title = try database.read { try $0.fetchOne("SELECT title FROM OfflineBox", as: String.self) }
+    #expect(title == (delay > 0 ? "theirs" : "mine"))
+    #expect(try count("OfflineConflictResolution", "resolvedAt IS NULL") == (delay > 0 ? 0 : 1))
   }
 }
