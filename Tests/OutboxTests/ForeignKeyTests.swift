@@ -39,7 +39,12 @@ import VaultStore
             unitCode TEXT REFERENCES OfflineUnit (code)
             """)
           + table("Owner", "partId INTEGER NOT NULL REFERENCES OfflinePart (id) ON DELETE RESTRICT")
-          + table("Note", "title TEXT, unitId INTEGER REFERENCES OfflineUnit (id)")
+          + table(
+            "Note",
+            """
+            title TEXT, unitId INTEGER REFERENCES OfflineUnit (id), code TEXT UNIQUE,
+            nextCode TEXT REFERENCES OfflineNote (code) ON UPDATE CASCADE
+            """)
           + "UPDATE SyncedEntity SET conflictPolicy = 'manual' WHERE entityType = 'Note';")
     ])
 
@@ -141,6 +146,15 @@ import VaultStore
     #expect(try values("SELECT unitCode FROM OfflinePart") == [isSwap ? "y" : "z"])
     #expect(try values("SELECT reason FROM SyncInbox") == [])
     #expect(try database.read { try $0.fetch("SELECT rowid FROM pragma_foreign_key_check", as: Int64.self) } == [])
+  }
+
+  // Found by the simulation, seed 3717: the version waited for its own record for ever.
+  @Test("A version changes a UNIQUE value together with the reference of its record to itself", arguments: [nil, "a"])
+  func ownValue(former: String?) throws {
+    try apply(Self.version(1, of: "Note", "n1", ["code": former.map(SyncValue.text) ?? .null, "nextCode": .null]))
+    try apply(Self.version(2, of: "Note", "n1", ["code": "b", "nextCode": "n1"]))
+    #expect(try values("SELECT reason FROM SyncInbox") == [])
+    #expect(try values("SELECT code || nextCode || syncVersion FROM OfflineNote") == ["bb2"])
   }
 
   private func purge(limit: Int = 10) throws -> Int { try sync { try $0.purgeDeleted(limit: limit) } }
