@@ -160,6 +160,14 @@ package enum OutboxMigration {
     try run(on: connection) { try $0.retryFailed() }
   }
 
+  /// Requests a comparison if the vault may know an entity now whose records a comparison has skipped.
+  package static func compareSkipped(on connection: WriteConnection) throws {
+    guard try isThere("SyncInbox", connection), try SyncSettings.value(.lacksEntities, in: connection) != nil else {
+      return
+    }
+    try SyncSettings.compareNext("entities", in: connection)
+  }
+
   /// Applies inbox versions and kept fields of a newer server. The actions of foreign keys are part of a version, so foreign
   /// keys must be enforced. The next sync does the same.
   package static func applyWaiting(on connection: WriteConnection) throws {
