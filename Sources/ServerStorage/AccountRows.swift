@@ -69,6 +69,9 @@ package protocol AccountRowsWriting: AccountRows {
   func apply(_ changes: AccountChanges) throws
   /// Removes all UNIQUE values, references and sums of digests, which follow from the rows.
   func removeDerived() throws
+  /// Changes the texts of stored responses.
+  /// - Parameter rewrite: returns the new text of a response; `nil` keeps it.
+  func rewriteResponses(_ rewrite: (String) throws -> String?) throws
   /// Removes some responses and device counters from before a time. Returns whether there may be more.
   func removeResponses(before time: Int64, atMost limit: Int) throws -> Bool
   /// Removes some tombstones from before a time. Returns whether there may be more.

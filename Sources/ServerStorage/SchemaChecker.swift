@@ -38,23 +38,12 @@ final class SchemaChecker: Sendable {
   }
 
   /// - Throws: ``StorageRefusal`` for a rule that the version breaks.
-  func check(_ version: Version) throws -> Checked { try check(version, keepsValues: false) }
-
-  /// Returns the keys of a stored version. Rules of the schema that are newer than the version do not refuse it.
-  func keys(of version: Version) throws -> Checked { try check(version, keepsValues: true) }
-
-  private func check(_ version: Version, keepsValues: Bool) throws -> Checked {
-    guard let plan = map.plans[version.name.entityType] else {
-      throw StorageRefusal.invalid(field: "entityType", message: "unknown entity")
-    }
+  func check(_ version: Version) throws -> Checked {
+    let plan = try plan(of: version)
     let table = plan.table
     return try database.write { connection in
-      do {
-        return try WriteMode.sync(on: connection) {
-          if keepsValues {
-            try connection.withoutChecks { try Self.insert(version, plan, connection) }
-            return try finish(version, plan, connection)
-          }
+      try WriteMode.sync(on: connection) {
+        try Self.explaining(plan, connection) {
           try Self.insert(version, plan, connection)
           let always = table.alwaysComputed
           try table.compute(version.computing.filter { !always.contains($0) }, ofKey: version.serverId, in: connection)
@@ -62,10 +51,44 @@ final class SchemaChecker: Sendable {
           try checkUnsyncedParents(plan, connection)
           return try finish(version, plan, connection)
         }
-      } catch let error as SQLError where error.code == .constraint {
-        let (field, message) = ConstraintMessage(entity: table.entity).explain(error, connection)
-        throw StorageRefusal.invalid(field: field, message: field.map { "\($0) \(message)" } ?? message)
       }
+    }
+  }
+
+  /// Returns the keys of stored versions. Rules of the schema that are newer than a version do not refuse it.
+  func keys(of versions: [Version]) throws -> [Checked] {
+    try database.write { connection in
+      try WriteMode.sync(on: connection) {
+        // Once for all versions, because SQLite prepares every statement again after such a switch.
+        try connection.withoutChecks {
+          try versions.map { version in
+            let plan = try plan(of: version)
+            return try Self.explaining(plan, connection) {
+              try Self.insert(version, plan, connection)
+              return try finish(version, plan, connection)
+            }
+          }
+        }
+      }
+    }
+  }
+
+  private func plan(of version: Version) throws -> CheckPlan {
+    guard let plan = map.plans[version.name.entityType] else {
+      throw StorageRefusal.invalid(field: "entityType", message: "unknown entity")
+    }
+    return plan
+  }
+
+  /// Runs a closure, and words the violation of a constraint.
+  private static func explaining<Result>(
+    _ plan: CheckPlan, _ connection: Connection, _ body: () throws -> Result
+  ) throws -> Result {
+    do {
+      return try body()
+    } catch let error as SQLError where error.code == .constraint {
+      let (field, message) = ConstraintMessage(entity: plan.table.entity).explain(error, connection)
+      throw StorageRefusal.invalid(field: field, message: field.map { "\($0) \(message)" } ?? message)
     }
   }
 

@@ -97,7 +97,8 @@ extension OpenAPI {
         "schemaVersion": {"type": "integer", "minimum": 0}, "createdAt": {"$ref": "#/components/schemas/Time"},
         "updatedAt": {"$ref": "#/components/schemas/Time"}, "editTimes": {"$ref": "#/components/schemas/EditTimes"},
         "fields": {"$ref": "#/components/schemas/Fields"}, "base": {"$ref": "#/components/schemas/Fields"},
-        "userEditedFields": {"$ref": "#/components/schemas/Names"}\(more)}}
+        "userEditedFields": {"$ref": "#/components/schemas/Names"},
+        "sealedDigest": {"type": "string", "pattern": "^[0-9a-f]{64}$"}\(more)}}
     """
   }
 

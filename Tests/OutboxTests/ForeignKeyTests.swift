@@ -38,7 +38,14 @@ import VaultStore
             ownerId INTEGER REFERENCES OfflineOwner (id), unitId INTEGER REFERENCES OfflineUnit (id),
             unitCode TEXT REFERENCES OfflineUnit (code)
             """)
-          + table("Owner", "partId INTEGER NOT NULL REFERENCES OfflinePart (id) ON DELETE RESTRICT"))
+          + table("Owner", "partId INTEGER NOT NULL REFERENCES OfflinePart (id) ON DELETE RESTRICT")
+          + table(
+            "Note",
+            """
+            title TEXT, unitId INTEGER REFERENCES OfflineUnit (id), code TEXT UNIQUE,
+            nextCode TEXT REFERENCES OfflineNote (code) ON UPDATE CASCADE
+            """)
+          + "UPDATE SyncedEntity SET conflictPolicy = 'manual' WHERE entityType = 'Note';")
     ])
 
   private let database: Database
@@ -110,6 +117,22 @@ import VaultStore
     #expect(try values("SELECT uuid FROM OfflinePart WHERE isDeleted = 0") == ["p1"])
   }
 
+  // Found by the simulation, seed 1118: after a restoration, the row kept the older reference until the next comparison.
+  @Test("A deletion that a user takes over an edit does not count as the version of the row if its parent is missing")
+  func decidedDeletionWithoutParent() throws {
+    try apply(Self.version(1, of: "Unit", "u1", Self.unit), Self.version(1, of: "Note", "n1", ["unitId": "u1"]))
+    try database.write { try $0.execute("UPDATE OfflineNote SET title = 'mine'") }
+    try apply(Self.version(2, of: "Note", "n1", ["unitId": "nowhere", "title": "theirs"], isDeleted: true))
+    let conflict = try #require(try values("SELECT conflictId FROM OfflineConflictResolution").first)
+    try sync { try $0.resolver.resolve(conflict, ConflictDecision(side: .remote, user: "ada")) }
+    let rows = try values("SELECT isDeleted || isDirty || syncVersion || title FROM OfflineNote")
+    #expect(rows == ["101theirs"])
+    // A restoration is an edit of the version that the row has, so the server returns its own reference.
+    try database.write { try $0.execute("UPDATE OfflineNote SET isDeleted = 0") }
+    let sent = try sync { try $0.nextBatch(limit: 10).operations }
+    #expect(sent.map(\.baseVersion) == [1] && sent.first?.patch.isDeleted == false)
+  }
+
   // Found by the simulation, seed 140: the reference was left dangling, because SQLite forgets violations when
   // `defer_foreign_keys` is switched off.
   @Test(
@@ -123,6 +146,15 @@ import VaultStore
     #expect(try values("SELECT unitCode FROM OfflinePart") == [isSwap ? "y" : "z"])
     #expect(try values("SELECT reason FROM SyncInbox") == [])
     #expect(try database.read { try $0.fetch("SELECT rowid FROM pragma_foreign_key_check", as: Int64.self) } == [])
+  }
+
+  // Found by the simulation, seed 3717: the version waited for its own record for ever.
+  @Test("A version changes a UNIQUE value together with the reference of its record to itself", arguments: [nil, "a"])
+  func ownValue(former: String?) throws {
+    try apply(Self.version(1, of: "Note", "n1", ["code": former.map(SyncValue.text) ?? .null, "nextCode": .null]))
+    try apply(Self.version(2, of: "Note", "n1", ["code": "b", "nextCode": "n1"]))
+    #expect(try values("SELECT reason FROM SyncInbox") == [])
+    #expect(try values("SELECT code || nextCode || syncVersion FROM OfflineNote") == ["bb2"])
   }
 
   private func purge(limit: Int = 10) throws -> Int { try sync { try $0.purgeDeleted(limit: limit) } }

@@ -165,4 +165,20 @@ import VaultStore
     try Self.sync(here) { try $0.changes.admitAgain(counts: &counts) }
     #expect(try row() == "server 2.5")
   }
+
+  // Found by the simulation, seed 2033: the record counted as synced with the JSON null.
+  @Test("An edit to the JSON null does not count as a return to NULL")
+  func nullDocument() throws {
+    let here = try Self.database()
+    try here.write { db in
+      _ = try db.execute("INSERT INTO OfflineThing (uuid, words) VALUES ('one', 'x')")
+      try markAsSynced("Thing", in: db, try Entities.read(from: db))
+      _ = try db.execute("UPDATE OfflineThing SET document = '[1]'")
+      _ = try db.execute("UPDATE OfflineThing SET document = ' null '")
+    }
+    let batch = try Self.sync(here) { try $0.nextBatch(limit: 25) }
+    #expect(batch.operations.isEmpty && batch.failed == 1)
+    try here.write { _ = try $0.execute("UPDATE OfflineThing SET document = NULL") }
+    #expect(try here.read { try $0.fetchOne("SELECT isDirty FROM OfflineThing", as: Bool.self) } == false)
+  }
 }

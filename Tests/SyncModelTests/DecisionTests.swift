@@ -40,6 +40,10 @@ import Testing
       key: "k", operation: ["baseVersion": 1, "operationId": "o", "idempotencyKey": "other"])
     let other = OperationContent(key: "k", operation: ["operationId": "o", "baseVersion": 2])
     #expect(content.digest == again.digest && content.digest != other.digest)
+    let renamed = OperationContent(
+      key: "k", operation: ["operationId": "o", "baseVersion": 2, "sealedDigest": .text(content.digest)])
+    #expect(renamed.digest == content.digest && renamed.isRenamed && !content.isRenamed)
+    #expect(!OperationContent(key: "k", operation: ["sealedDigest": "0"]).isRenamed)
     func verdict(_ stored: String??, _ isTakenOver: Bool = false) -> KeyDecision {
       KeyDecision(stored: stored, content: content) { isTakenOver }
     }

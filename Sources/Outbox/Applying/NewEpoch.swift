@@ -62,7 +62,7 @@ extension RemoteChanges {
     let sealed = try QueuedOperation.sealed(type, record.key, in: connection).first
     var base = try BaseTable.find(type, record.key, in: connection)
     if let sealed {
-      if base == nil { base = try created(by: sealed) }
+      if base == nil { base = try created(by: sealed, remote.state) }
       try outbox.apply(.reopened, to: sealed)
     }
     let version = base?.syncVersion ?? record.state.syncVersion
@@ -197,11 +197,19 @@ extension RemoteChanges {
     return sealed.count == limit
   }
 
-  /// Returns the state that a sealed create gave its record; `nil` for other operations.
-  private func created(by sealed: QueuedOperation) throws -> RecordState? {
+  /// Returns the state that a sealed create gave its record at the server, if the server executed it; `nil` for other
+  /// operations.
+  ///
+  /// Fields without a later edit, whose values differ all the same, are left out: another device has created the record, such as
+  /// a copy of this one, or a device that was pointed at another server as well.
+  private func created(by sealed: QueuedOperation, _ remote: RecordState) throws -> RecordState? {
     guard let payload = sealed.payload, sealed.kind == .create else { return nil }
     let patch = try PushOperation(json: Array(payload.utf8)).patch
-    return RecordState(fields: [:], updatedAt: patch.updatedAt).applying(patch)
+    var created = RecordState(fields: [:], updatedAt: patch.updatedAt).applying(patch)
+    created.fields = created.fields.filter { field in
+      remote.fields[field.name] == field.value || remote.editTime(of: field.name) > created.editTime(of: field.name)
+    }
+    return created
   }
 
   private func setVersion(_ version: Int64, of record: StoredRecord, _ table: RecordTable) throws {

@@ -181,13 +181,19 @@ package struct ConflictResolver: SyncComponent {
       try outbox.queue(patch.isDeleted == true ? .delete : .update, record, table, pending: [])
       shared.updatedAt = now
     }
-    // The server keeps the values of a deleted record outside the unique keys, so another record may have them.
-    if shared.isDeleted { try keepOwnValues(of: record, in: &shared, table) }
+    // A row with values of an older version keeps this version, so that the server merges a restoration.
+    let keepsVersion = patch.isEmpty && shared.isDeleted && record.state.syncVersion > 0
+    if shared.isDeleted {
+      let fields = shared.fields
+      // The server keeps the values of a deleted record outside the unique keys, so another record may have them.
+      try keepOwnValues(of: record, in: &shared, table)
+      if keepsVersion, shared.fields != fields { shared.syncVersion = record.state.syncVersion }
+    }
     try table.update(
       record.key, from: record.state, to: shared,
       .init(
         serverId: record.serverId, isDirty: !patch.isEmpty, syncStatus: patch.isEmpty ? "synced" : "pending",
-        lastSyncedAt: serverNow), in: connection)
+        lastSyncedAt: serverNow), isGone: keepsVersion ? true : nil, in: connection)
     if !patch.isEmpty { try table.compute(ofKey: record.key, in: connection) }
   }
 

@@ -199,9 +199,16 @@ package struct Outbox {
     try connection.execute("DELETE FROM OfflineSyncQueue WHERE queueNumber IN (\(query))")
   }
 
-  /// Removes the operations of an entity that are not acknowledged.
-  func removeUnfinished(ofEntity type: String) throws {
-    try connection.execute("DELETE FROM OfflineSyncQueue WHERE entityType = \(type) AND completedAt IS NULL")
+  /// Removes the operations of records in a range of local ids that are not acknowledged.
+  func removeUnfinished(ofEntity type: String, after first: Int64, through last: Int64) throws {
+    // One statement for each partial index.
+    for hasPayload: SQL in ["payload IS NULL", "payload IS NOT NULL"] {
+      try connection.execute(
+        """
+        DELETE FROM OfflineSyncQueue
+        WHERE entityId > \(first) AND entityId <= \(last) AND entityType = \(type) AND \(hasPayload) AND completedAt IS NULL
+        """)
+    }
   }
 
   /// Removes acknowledged operations that are older than a time.

@@ -61,7 +61,8 @@ package struct OutboxTriggers {
     }
   }
 
-  private func queueMissing(from first: Int64, through last: Int64) -> SQL {
+  /// - Parameter first: the greatest local id before the range.
+  func queueMissing(from first: Int64, through last: Int64) -> SQL {
     """
     INSERT INTO OfflineSyncQueue (entityType, entityId, entityUuid, operationType, priority)
     SELECT \(entity.type), \(raw: key), uuid,
@@ -149,13 +150,19 @@ package struct OutboxTriggers {
         WHERE \(pending) AND operationType <> 'delete' AND status = 'pending'\(condition) AND NOT \(hasSealed)
           AND EXISTS (SELECT 1 FROM SyncBase WHERE \(ofRecord) AND isDeleted = NEW.isDeleted
             \(userEdits.map { "AND userEditedFields IS \($0)" } ?? "")
-            AND fields = \(RowJSON.object(columns, row: "NEW", computed: computed)));
+            AND fields = \(RowJSON.object(columns, row: "NEW", computed: computed))\(hasNoJSONNull));
       UPDATE \(table) SET isDirty = 0, syncStatus = CASE syncVersion WHEN 0 THEN 'pending' ELSE 'synced' END,
           updatedAt = (SELECT updatedAt FROM SyncBase WHERE \(ofRecord))
         WHERE \(key) = NEW.\(key) AND changes() = 1;
       DELETE FROM SyncBase WHERE \(ofRecord) AND changes() = 1;
       DELETE FROM SyncMoved WHERE \(ofRecord) AND changes() = 1;
     """
+  }
+
+  /// The condition that no JSON column has the JSON null, which cannot be sent and looks like NULL in a base.
+  private var hasNoJSONNull: String {
+    columns.filter { $0.column.type == .json && $0.reference == nil && computed?.names.contains($0.name) != true }
+      .map { "\n          AND json(NEW.\(SQL.quoted($0.name))) IS NOT 'null'" }.joined()
   }
 
   private func edits(_ row: String) -> String { "\(row).\(Entity.userEditsColumn)" }

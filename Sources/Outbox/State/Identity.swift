@@ -5,6 +5,8 @@ import SyncModel
 package struct ServerIdentity: Sendable {
   /// Whether the vault was filled from another server, so that the caller forgets that server's files.
   package var isOtherServer = false
+  /// Whether records are left that are linked to a former server. The server has to be identified again.
+  package var isForgetting = false
   /// The reason why the device does not sync with this server.
   package var problem: (message: String, remedy: Remedy, isSchema: Bool)?
   /// Whether to compare all records.
@@ -63,9 +65,11 @@ extension SyncTransaction {
     var result = ServerIdentity()
     let server = try SyncSettings.value(.serverUuid, in: connection)
     let account = try SyncSettings.value(.account, in: connection)
-    if let server, server != info.serverUuid {
-      try forgetServer()
-      result.isOtherServer = true
+    let isOtherServer = server != nil && server != info.serverUuid
+    if try isOtherServer || isForgettingServer {
+      result.isOtherServer = isOtherServer
+      result.isForgetting = try forgetServer()
+      if result.isForgetting { return result }
     } else if let account, account != info.account {
       result.problem = Self.accountProblem(account, info)
       return result

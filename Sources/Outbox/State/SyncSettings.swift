@@ -54,6 +54,11 @@ package enum SyncSettings {
     case activeProjects
     /// Set while records of projects that are no longer followed stay because of unsent changes.
     case leavesProjects
+    /// Set if the cursor is behind records of entities that this vault does not know. A comparison follows the next schema
+    /// file.
+    case lacksEntities
+    /// Set while records are left that are linked to a former server: the last record without a link, as `[TYPE, LOCAL ID]`.
+    case forgottenRecord
     /// Changed to request a round from a worker in another process.
     case roundRequest = "nudge"
     /// Whether the first pull has reached its end.

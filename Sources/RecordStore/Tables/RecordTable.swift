@@ -220,7 +220,7 @@ extension RecordTable {
   package func insert(
     _ uuid: String, _ state: RecordState, _ bookkeeping: Bookkeeping, in connection: WriteConnection
   ) throws -> Int64 {
-    let values = try values(of: state.fields, connection, newUuid: uuid) + common(state, bookkeeping)
+    let values = try values(of: state.fields, connection, ownUuid: uuid) + common(state, bookkeeping)
     let names = values.map(\.name)
     let sql = names == usualNames ? usualInsertion : Self.insertion(of: names, into: entity)
     try connection.withStatement(sql) { statement in
@@ -245,7 +245,9 @@ extension RecordTable {
     let changed = changedFields(from: old.fields, to: state.fields)
     let leavesOutMissing = isGone ?? state.isDeleted
     let possible = leavesOutMissing ? try leavingOutMissingParents(changed, over: old.fields, connection) : changed
-    let fields = try values(of: possible, connection, leavesOutMissing: leavesOutMissing)
+    let fields = try values(
+      of: possible, connection, leavesOutMissing: leavesOutMissing,
+      ownUuid: ownUuid(key, changing: possible, in: connection))
     var state = state
     if isGone == true, !bookkeeping.isDirty, fields.count < changed.members.count(where: { places[$0.name] != nil }) {
       state.syncVersion = old.syncVersion
@@ -293,7 +295,7 @@ extension RecordTable {
   }
 
   private func values(
-    of fields: SyncObject, _ connection: Connection, leavesOutMissing: Bool = false, newUuid: String? = nil
+    of fields: SyncObject, _ connection: Connection, leavesOutMissing: Bool = false, ownUuid: String? = nil
   ) throws -> [(name: String, argument: SQLArgument)] {
     var values: [(name: String, argument: SQLArgument)] = []
     values.reserveCapacity(fields.count + 9)
@@ -308,10 +310,10 @@ extension RecordTable {
         throw VaultError(.badValue, "\(entity.type).\(member.name) \(error.message)", name: member.name)
       }
       if let reference = column.reference, case .text(let uuid) = argument {
-        if let key = try key(of: uuid, reference, connection) {
-          argument = key
-        } else if uuid == newUuid, let own = try ownKey(reference, in: fields) {
+        if uuid == ownUuid, let own = try ownKey(reference, in: fields) {
           argument = own
+        } else if let key = try key(of: uuid, reference, connection) {
+          argument = key
         } else {
           if leavesOutMissing { continue }
           missing.append((member.name, reference.entityType, uuid))
@@ -323,7 +325,20 @@ extension RecordTable {
     return values
   }
 
-  /// Returns the UNIQUE value by which a new row references itself; `nil` if it has none yet.
+  /// Returns the UUID of a row if a change may set a reference to the row itself together with the referenced value;
+  /// otherwise, `nil`.
+  private func ownUuid(_ key: Int64, changing fields: SyncObject, in connection: Connection) throws -> String? {
+    let mayBeOwn = columns.contains { column in
+      guard let reference = column.reference, reference.entityType == entity.type else { return false }
+      return fields[column.name] != nil && fields[reference.key] != nil
+    }
+    guard mayBeOwn else { return nil }
+    return try connection.fetchOne(
+      "SELECT uuid FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)", as: String.self)
+  }
+
+  /// Returns the UNIQUE value that a version gives a row and by which the row references itself; `nil` if the version does
+  /// not have it.
   private func ownKey(_ reference: SharedColumn.Reference, in fields: SyncObject) throws -> SQLArgument? {
     guard reference.entityType == entity.type, let place = places[reference.key], columns[place].reference == nil,
       let value = fields[reference.key], value != .null

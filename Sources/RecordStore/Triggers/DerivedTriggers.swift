@@ -149,8 +149,11 @@ package enum DerivedTriggers {
       """
   }
 
-  /// Keeps a full-text table with external content up to date, as
-  /// https://sqlite.org/fts5.html#external_content_tables describes.
+  /// Keeps a full-text table with external content up to date; see
+  /// https://sqlite.org/fts5.html#external_content_tables.
+  ///
+  /// A trigger of the schema or of a program may change the row again within the statement, before the triggers that follow
+  /// the first change. So each of them reads the row as it is, and the table of lengths, which has the indexed rows.
   private static func search(_ search: Catalog.Table, in catalog: Catalog) -> [String] {
     guard let content = search.contentTable, let key = search.contentRowID else { return [] }
     let table = SQL.quoted(content)
@@ -160,22 +163,34 @@ package enum DerivedTriggers {
     func values(_ row: String) -> String {
       ([SQL.quoted(key)] + columns).map { "\(row).\($0)" }.joined(separator: ", ")
     }
-    let remove = "  INSERT INTO \(index) (\(index), \(list)) VALUES ('delete', \(values("OLD")));"
-    let add = "  INSERT INTO \(index) (\(list)) VALUES (\(values("NEW")));"
-    func trigger(_ name: String, _ event: String, _ body: [String]) -> String {
+    // A full-text table with the option has no such table.
+    let hasLengths = !search.sql.lowercased().contains("columnsize")
+    func isIndexed(_ row: String) -> String {
+      hasLengths
+        ? "EXISTS (SELECT 1 FROM \(SQL.quoted(search.name + "_docsize")) WHERE id = \(row).\(SQL.quoted(key)))" : "1"
+    }
+    func current(_ row: String) -> String {
+      "FROM \(table) AS current WHERE current.\(SQL.quoted(key)) = \(row).\(SQL.quoted(key))"
+    }
+    let removal = "  INSERT INTO \(index) (\(index), \(list))"
+    let remove = "\(removal) SELECT 'delete', \(values("current")) \(current("OLD")) AND \(isIndexed("OLD"));"
+    let removeDeleted = "\(removal) SELECT 'delete', \(values("OLD")) WHERE \(isIndexed("OLD"));"
+    let isMissing = hasLengths ? "NOT \(isIndexed("NEW"))" : "1"
+    let add = "  INSERT INTO \(index) (\(list)) SELECT \(values("current")) \(current("NEW")) AND \(isMissing);"
+    func trigger(_ name: String, _ event: String, _ body: String) -> String {
       """
-      CREATE TRIGGER \(SQL.quoted("\(prefix)search_\(name)_\(search.name)")) AFTER \(event) ON \(table)
+      CREATE TRIGGER \(SQL.quoted("\(prefix)search_\(name)_\(search.name)")) \(event) ON \(table)
       BEGIN
-      \(body.joined(separator: "\n"))
+      \(body)
       END
       """
     }
     // A generated column changes with other columns.
     let isGenerated = search.columns.contains { catalog.table(content)?.column($0.name)?.isGenerated == true }
+    let update = isGenerated ? "UPDATE" : "UPDATE OF \(columns.joined(separator: ", "))"
     return [
-      trigger("insert", "INSERT", [add]),
-      trigger("delete", "DELETE", [remove]),
-      trigger("update", isGenerated ? "UPDATE" : "UPDATE OF \(columns.joined(separator: ", "))", [remove, add]),
+      trigger("insert", "AFTER INSERT", add), trigger("delete", "AFTER DELETE", removeDeleted),
+      trigger("change", "BEFORE \(update)", remove), trigger("update", "AFTER \(update)", add),
     ]
   }
 }

@@ -165,6 +165,21 @@ final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
     try run("DELETE FROM ServerBucket")
   }
 
+  func rewriteResponses(_ rewrite: (String) throws -> String?) throws {
+    var last = ""
+    while true {
+      let page = try writer.fetchRows(
+        "SELECT idempotencyKey, answer FROM ServerAnswer WHERE idempotencyKey > \(last) ORDER BY idempotencyKey LIMIT 500",
+        as: String.self, String.self)
+      guard let end = page.last else { return }
+      for (key, text) in page {
+        guard let new = try rewrite(text) else { continue }
+        try run("UPDATE ServerAnswer SET answer = ? WHERE idempotencyKey = ?", .text(new), .text(key))
+      }
+      last = end.0
+    }
+  }
+
   func removeResponses(before time: Int64, atMost limit: Int) throws -> Bool {
     try writer.execute(
       """

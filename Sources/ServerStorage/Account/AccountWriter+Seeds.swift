@@ -21,12 +21,7 @@ extension AccountWriter {
       self.state.set(row, of: seed.name, over: nil)
     }
     // A row may reference a later one, whose key or project it needs.
-    for seed in seeds {
-      guard let stored = try row(seed.name), let plan = map.plans[seed.name.entityType] else { continue }
-      var row = stored
-      row.keys = try keys(of: row, plan)
-      state.set(row, of: seed.name, over: stored)
-    }
+    for row in try withKeys(seeds.map(\.name)) { state.set(row, of: row.name, over: try self.row(row.name)) }
     var hasChanged = true
     while hasChanged {
       hasChanged = false

@@ -31,7 +31,9 @@ extension AccountWriter {
         }
       }
       try WriteMode.sync(on: connection) {
-        for (name, row) in rows { released[name] = try before.insert(row, among: rows, connection) }
+        try connection.withoutChecks {
+          for (name, row) in rows { released[name] = try before.insert(row, among: rows, connection) }
+        }
       }
     }
     let renames = Renames()
@@ -54,6 +56,7 @@ extension AccountWriter {
     try adopt(seeds, at: time)
     // Records that a file has removed.
     for row in rows.values where map.tables[row.name.entityType] != nil { state.set(nil, of: row.name, over: row) }
+    try renameResponses(renames)
     try rebuild()
     return try database.read { try MigrationRecord.all(in: $0) }
   }
@@ -64,6 +67,34 @@ extension AccountWriter {
 
     func add(_ columns: RenamedColumns) { found.withLock { $0.merge(columns.names) { $0 + $1 } } }
     func names(of type: String) -> [ColumnRename] { found.withLock { $0[type] ?? [] } }
+    var isEmpty: Bool { found.withLock { $0.isEmpty } }
+  }
+
+  /// Renames the fields of the records in stored responses. A repeated operation finds its response under the names of the
+  /// device's newer schema.
+  private func renameResponses(_ renames: Renames) throws {
+    if renames.isEmpty { return }
+    try rows.rewriteResponses { text in
+      var response = try SyncObject(parsing: text)
+      guard case .object(var record)? = response["record"], case .text(let type)? = record["entityType"] else {
+        return nil
+      }
+      let names = renames.names(of: type)
+      if names.isEmpty { return nil }
+      for member in ["fields", "editTimes", "userEditedFields"] { record[member] = record[member]?.renaming(names) }
+      response["record"] = .object(record)
+      if case .array(let lost)? = response["lost"] {
+        response["lost"] = .array(
+          lost.map { value in
+            guard case .object(var value) = value, let field = value["field"],
+              case .array(let renamed) = SyncValue.array([field]).renaming(names)
+            else { return value }
+            value["field"] = renamed.first
+            return .object(value)
+          })
+      }
+      return SyncValue.object(response).json
+    }
   }
 
   private func replace(
@@ -97,43 +128,61 @@ extension AccountWriter {
       name: record.name, serverId: record.serverId, sequence: record.sequence, createdAt: record.createdAt,
       state: state, fieldVersions: renamed(record.fieldVersions), firstVersion: record.firstVersion,
       startVersions: record.startVersions, deletedWith: record.deletedWith, serviceFields: serviceFields)
-    // The others are computed by ``rebuild()``.
-    new.keys = RecordKeys(
-      released: Set(row.keys.released.flatMap { map.keyNames(of: row.name.entityType, after: renames, $0) }))
+    // Computed by ``rebuild()``.
+    new.keys = RecordKeys()
     self.state.set(new, of: row.name, over: row)
   }
 
   /// Computes the keys and the digests of all records again.
+  ///
+  /// A deleted record releases the values that another record has. The keys that it had released before say nothing about the
+  /// unique indexes of new schema files.
   package func rebuild() throws {
     try flush()
     try rows.removeDerived()
-    var names: [RecordName] = []
-    try forEachRow { names.append($0.name) }
+    var (live, deleted): ([RecordName], [RecordName]) = ([], [])
+    try forEachRow { row in
+      if row.record.state.isDeleted { deleted.append(row.name) } else { live.append(row.name) }
+    }
+    // Among deleted records, the last one that changed keeps a value.
+    let names = live + deleted.reversed()
     for start in stride(from: 0, to: names.count, by: Self.rowsAtOnce) {
-      let page = Array(names[start..<min(start + Self.rowsAtOnce, names.count)])
-      try load(page)
-      for name in page {
-        guard var row = try row(name), let plan = map.plans[name.entityType] else { continue }
-        row.keys = try keys(of: row, plan)
+      let page = try withKeys(Array(names[start..<min(start + Self.rowsAtOnce, names.count)]))
+      try loadHolders(of: page.filter(\.record.state.isDeleted).flatMap(\.uniqueValues))
+      for var row in page {
+        if row.record.state.isDeleted {
+          row.keys.released = Set(try row.uniqueValues.filter { try holder($0) != nil }.map(\.key))
+        }
         row.digest = map.digest(of: row.record)
-        state.set(row, of: name, over: nil)
+        state.set(row, of: row.name, over: nil)
       }
       try flush()
     }
   }
 
-  func keys(of row: RecordRow, _ plan: CheckPlan) throws -> RecordKeys {
-    let record = row.record
-    var version = SchemaChecker.Version(
-      name: row.name, serverId: record.serverId, state: record.state, createdAt: record.createdAt,
-      storedAt: row.storedAt, referenced: [:], computing: [])
-    version.referenced = try map.referencedValues(of: record.state.fields, plan) { name in
-      try self.row(name).map { ($0.record.state.fields, $0.record.serverId) }
+  /// Returns the rows of some records with the keys that their fields have by the schemas. No key is released.
+  func withKeys(_ names: [RecordName]) throws -> [RecordRow] {
+    try load(names)
+    var rows: [RecordRow] = []
+    var versions: [SchemaChecker.Version] = []
+    for name in names {
+      guard let row = try row(name), let plan = map.plans[name.entityType] else { continue }
+      let record = row.record
+      var version = SchemaChecker.Version(
+        name: row.name, serverId: record.serverId, state: record.state, createdAt: record.createdAt,
+        storedAt: row.storedAt, referenced: [:], computing: [])
+      version.referenced = try map.referencedValues(of: record.state.fields, plan) { name in
+        try self.row(name).map { ($0.record.state.fields, $0.record.serverId) }
+      }
+      rows.append(row)
+      versions.append(version)
     }
-    let checked = try schema.withChecker { try $0.keys(of: version) }
-    return RecordKeys(
-      unique: checked.unique, released: row.keys.released.intersection(checked.unique.keys),
-      references: references(of: checked, plan))
+    let checked = try schema.withChecker { try $0.keys(of: versions) }
+    for (place, checked) in checked.enumerated() {
+      guard let plan = map.plans[rows[place].name.entityType] else { continue }
+      rows[place].keys = RecordKeys(unique: checked.unique, references: references(of: checked, plan))
+    }
+    return rows
   }
 
   /// Whether the account has any record.
@@ -174,15 +223,8 @@ extension EntityMap {
       released[column.name] = record.state.fields[column.name]
       version.referenced[column.name] = value
     }
-    try connection.withoutChecks { try SchemaChecker.insert(version, plan, connection) }
+    try SchemaChecker.insert(version, plan, connection)
     return released
-  }
-
-  /// Returns the keys of an entity that have the columns of a former key.
-  fileprivate func keyNames(of type: String, after renames: [ColumnRename], _ key: String) -> [String] {
-    let names = plans[type]?.uniqueKeys.map(\.name) ?? []
-    let renamed = renames.reduce(key) { $0.replacing(SQL.quoted($1.from), with: SQL.quoted($1.to)) }
-    return names.filter { $0 == renamed }
   }
 
   /// Returns the values that the columns store whose references travel as UUIDs.

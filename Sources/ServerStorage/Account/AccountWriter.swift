@@ -145,9 +145,15 @@ package final class AccountWriter: RecordWriting {
   func holder(_ value: UniqueValue) throws -> RecordName? {
     if let changed = state.holder(value) { return changed }
     if let known = loadedHolders[value] { return known }
-    let found = try rows.holders(of: [value])[value]
-    loadedHolders[value] = .some(found)
-    return found
+    try loadHolders(of: [value])
+    return loadedHolders[value] ?? nil
+  }
+
+  /// Reads the holders of UNIQUE values.
+  func loadHolders(of values: [UniqueValue]) throws {
+    if values.isEmpty { return }
+    let found = try rows.holders(of: values)
+    for value in values { loadedHolders[value] = .some(found[value]) }
   }
 
   /// Returns the dependents of a record by one reference after a UUID, including deleted ones, in the order of their

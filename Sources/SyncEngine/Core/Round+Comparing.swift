@@ -43,7 +43,8 @@ extension Round {
     case .reopenSealed: return .run(.reopenSealed(limit: Self.reopenedAtOnce))
     case .end:
       let cursor = comparing.keepsCursor ? nil : comparing.theirs.cursor
-      return .run(.endComparison(epoch: comparing.theirs.epoch, cursor: cursor))
+      let skipsEntities = !Set(entities).isSuperset(of: comparing.theirs.entities.keys)
+      return .run(.endComparison(epoch: comparing.theirs.epoch, cursor: cursor, skipsEntities: skipsEntities))
     }
   }
 

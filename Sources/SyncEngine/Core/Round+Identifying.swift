@@ -44,6 +44,9 @@ extension Round {
         let responseClass = problem.isSchema ? ResponseClass.schemaTooOld : .pauseCredentials
         return fail(RemoteFailure(responseClass, message: problem.message, remedy: problem.remedy))
       }
+      if identity.isForgetting, let (info, facts) = identifying.account {
+        return then([.identifying(.identify(info, facts))])
+      }
       report.left += identity.left.removed
       identifying.identity = identity
       if identity.hasKept { then([.identifying(.admitAgain(from: InboxCursor()))]) }

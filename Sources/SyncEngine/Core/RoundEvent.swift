@@ -154,7 +154,7 @@ package enum StoreCommand: Equatable, Sendable {
   /// Reopens some operations that were sealed in the old epoch.
   case reopenSealed(limit: Int)
   /// Stores the end of a comparison. `cursor` is `nil` if the device keeps its own.
-  case endComparison(epoch: String, cursor: String?)
+  case endComparison(epoch: String, cursor: String?, skipsEntities: Bool = false)
 
   /// Whether the transaction is performed after a cancellation as well. Otherwise its effects would be lost: operations
   /// would stay in flight until the next round.

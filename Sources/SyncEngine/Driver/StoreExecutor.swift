@@ -124,7 +124,7 @@ extension SyncTransaction {
       for record in records { try changes.align(type, record.entityUuid, version: record.version) }
     case .repair(let type, let response, let isNewEpoch): return try repair(type, response, isNewEpoch: isNewEpoch)
     case .reopenSealed(let limit): return .more(try changes.reopenSealed(limit: limit))
-    case .endComparison(let epoch, let cursor): try endComparison(epoch, cursor)
+    case .endComparison(let epoch, let cursor, let skipsEntities): try endComparison(epoch, cursor, skipsEntities)
     }
     return .done
   }
@@ -167,8 +167,12 @@ extension SyncTransaction {
 
   /// Stores the end of a comparison. With a cursor of the server, the pull continues where the comparison began, so that
   /// no change is missed.
-  private func endComparison(_ epoch: String, _ cursor: String?) throws {
+  /// - Parameter skipsEntities: whether the server has records of entities that this vault does not know.
+  private func endComparison(_ epoch: String, _ cursor: String?, _ skipsEntities: Bool) throws {
     if let cursor { try SyncSettings.set(.cursor, cursor, in: connection) }
+    if !skipsEntities || cursor != nil {
+      try SyncSettings.set(.lacksEntities, skipsEntities ? "true" : nil, in: connection)
+    }
     try SyncSettings.set(.epoch, epoch, in: connection)
     for name in [SyncSettings.Name.reconcileNext, .heldDeletions, .acceptedDeletions] {
       try SyncSettings.set(name, nil, in: connection)

@@ -3,13 +3,21 @@
 public struct OperationContent: Equatable, Sendable {
   /// The idempotency key.
   public let key: String
-  /// SHA-256 of the canonical JSON of the operation without its key, in hexadecimal digits.
+  /// SHA-256 of the canonical JSON of the operation without its key, in hexadecimal digits. If a schema file has renamed
+  /// fields since the operation was sealed, the digest is that of the operation with the former names.
   public let digest: String
+  /// Whether a schema file has renamed fields since the operation was sealed.
+  public let isRenamed: Bool
 
   /// Creates the identity of an operation.
   public init(key: String, operation: SyncObject) {
     self.key = key
-    digest = SyncValue.object(operation.filter { $0.name != "idempotencyKey" }).digest
+    if case .text(let digest)? = operation["sealedDigest"], SHA256.isHexDigest(digest) {
+      (self.digest, isRenamed) = (digest, true)
+    } else {
+      digest = SyncValue.object(operation.filter { $0.name != "idempotencyKey" }).digest
+      isRenamed = false
+    }
   }
 }
 

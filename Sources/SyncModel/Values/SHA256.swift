@@ -35,5 +35,10 @@ package struct SHA256 {
     }
   }
 
+  /// Returns whether a text has the form of ``hexDigest``.
+  package static func isHexDigest(_ text: String) -> Bool {
+    text.utf8.count == 64 && text.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+  }
+
   private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 48 + value : 87 + value }
 }

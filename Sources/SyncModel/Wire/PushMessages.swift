@@ -104,6 +104,9 @@ public struct PushOperation: Equatable, Sendable {
   public var patch: RecordPatch
   /// The values that the changed fields had at `baseVersion`.
   public var base: SyncObject
+  /// The digest of the content with which the operation was sealed; `nil` unless a schema file has renamed its fields
+  /// since.
+  public var sealedDigest: String?
   /// Whether the operation may have been sent before. Not part of the wire format, because a FieldVault server
   /// recognises the key.
   public var isRepeated = false
@@ -117,7 +120,7 @@ public struct PushOperation: Equatable, Sendable {
   public init(
     operationId: String, idempotencyKey: String? = nil, kind: OperationKind, entityType: String, entityUuid: String,
     baseVersion: Int64, baseEpoch: String? = nil, schemaVersion: Int64, createdAt: Int64? = nil, patch: RecordPatch,
-    base: SyncObject = [:]
+    base: SyncObject = [:], sealedDigest: String? = nil
   ) {
     self.operationId = operationId
     self.idempotencyKey = idempotencyKey
@@ -130,6 +133,7 @@ public struct PushOperation: Equatable, Sendable {
     self.createdAt = createdAt
     self.patch = patch
     self.base = base
+    self.sealedDigest = sealedDigest
   }
 }
 
@@ -154,7 +158,11 @@ extension PushOperation: WireMessage {
         fields: try reader.optional("fields", reader.object) ?? [:], isDeleted: isDeleted,
         userEditedFields: edited.map(Set.init), updatedAt: try reader.time("updatedAt"),
         editTimes: try reader.editTimes()),
-      base: try reader.optional("base", reader.object) ?? [:])
+      base: try reader.optional("base", reader.object) ?? [:],
+      sealedDigest: try reader.optional("sealedDigest", reader.text))
+    if let sealedDigest, !SHA256.isHexDigest(sealedDigest) {
+      throw reader.wrong("sealedDigest", "expected 64 hexadecimal digits in lower case")
+    }
   }
 
   /// The operation in the wire format.
@@ -168,7 +176,8 @@ extension PushOperation: WireMessage {
         "idempotencyKey": idempotencyKey.map(SyncValue.text),
         "isDeleted": kind == .update ? patch.isDeleted.map(SyncValue.bool) : nil, "operationId": .text(operationId),
         "operationType": .text(kind.rawValue), "schemaVersion": .integer(schemaVersion),
-        "updatedAt": .time(patch.updatedAt), "userEditedFields": patch.userEditedFields.map(SyncValue.names),
+        "sealedDigest": sealedDigest.map(SyncValue.text), "updatedAt": .time(patch.updatedAt),
+        "userEditedFields": patch.userEditedFields.map(SyncValue.names),
       ]))
   }
 }

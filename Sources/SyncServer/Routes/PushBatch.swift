@@ -37,7 +37,7 @@ struct PushBatch {
       try result.map { try isResult($0, of: sent, in: storage) } ?? false
     }
     switch (verdict, result) {
-    case (.returnStoredResponse, let stored?):
+    case (.returnStoredResponse, let stored?) where stored.outcome.isStored || !sent.content.isRenamed:
       noteStored(stored, sent)
       return PushResult(operationId: sent.id, outcome: stored.outcome)
     case (.execute, _):
@@ -48,6 +48,7 @@ struct PushBatch {
       if try storage.lastSequence > before + 1 { isUnmodified = false }
       return PushResult(operationId: sent.id, outcome: outcome)
     case (.keyReused, _), (.returnStoredResponse, _):
+      // A conflict or a refusal may be about former names of fields. It had no effect, so the device seals the operation again.
       isUnmodified = false
       if let name = sent.name { notStored[name] = sent }
       return PushResult(operationId: sent.id, outcome: .rejected(HTTPProblem.keyReused.problem))

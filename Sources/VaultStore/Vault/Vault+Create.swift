@@ -68,6 +68,10 @@ extension Vault {
           // The work needs all tables of FieldVault's own schema, with all their columns.
           let core = CoreSchema.schema.migrations
           if !core.dropLast().contains(file) { try OutboxMigration.retryFailed(on: connection) }
-        }, didApplyAll: { try OutboxMigration.applyWaiting(on: $0) }, didRebuild: RouteTriggers.copy))
+        },
+        didApplyAll: { connection in
+          try OutboxMigration.compareSkipped(on: connection)
+          try OutboxMigration.applyWaiting(on: connection)
+        }, didRebuild: RouteTriggers.copy))
   }
 }

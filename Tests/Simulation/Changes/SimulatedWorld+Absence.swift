@@ -66,6 +66,8 @@ extension SimulatedWorld {
     (network.trouble, network.offline) = (trouble, offline)
     for device in devices { try stop(device, byPowerCut: false) }
     try perform { try await server.stop(byPowerCut: false) }
+    // A late push may have reached the empty account.
+    incidents.circumstances.misplaced.formUnion(try server.history().versions.map(\.uuid))
     try Files.removeTree(path)
     try moveFolder(hidden, to: path)
     trace.note("change", "the data of the account are back")

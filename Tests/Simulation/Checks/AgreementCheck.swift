@@ -241,7 +241,7 @@ struct AgreementCheck {
   }
 
   /// Whether a record changes only after the user has acted: it has an open conflict, its operation has failed or is blocked, or it
-  /// was deleted with a record that has an open conflict.
+  /// was deleted with such a record.
   private func awaitsUser(_ table: RecordTable, _ uuid: String, _ connection: Connection) throws -> Bool {
     let type = table.entity.type
     return try connection.fetchOne(
@@ -255,6 +255,12 @@ struct AgreementCheck {
       JOIN SyncCascade AS cascaded ON cascaded.entityId = record.\(identifier: table.entity.key)
       JOIN OfflineConflictResolution AS open ON open.entityType = cascaded.rootType AND open.entityId = cascaded.rootId
       WHERE record.uuid = \(uuid) AND cascaded.entityType = \(type) AND open.resolvedAt IS NULL
+      UNION ALL SELECT 1 FROM \(identifier: table.entity.table.name) AS record
+      JOIN SyncCascade AS cascaded ON cascaded.entityId = record.\(identifier: table.entity.key)
+      JOIN OfflineSyncQueue AS operation
+        ON operation.entityType = cascaded.rootType AND operation.entityId = cascaded.rootId
+      WHERE record.uuid = \(uuid) AND cascaded.entityType = \(type) AND operation.completedAt IS NULL
+        AND (operation.parkedBehind IS NOT NULL OR operation.status = 'failed')
       LIMIT 1
       """, as: Int.self) != nil
   }

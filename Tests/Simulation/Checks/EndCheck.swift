@@ -9,6 +9,9 @@ struct Circumstances {
   var operations: [String: PushOperation] = [:]
   /// Records that devices may have sent more than once, under different keys.
   var resent: Set<String> = []
+  /// Records that the server has stored in an empty account that took the place of the account for a while. A device may
+  /// have them from there, so it does not send a dependent after its parent.
+  var misplaced: Set<String> = []
   /// The versions of the server that restores have replaced, by restore.
   var lostHistories: [[ServerStore.Version]] = []
   /// Deletions of records that the server did not have, in data that a restore has replaced.
@@ -108,7 +111,7 @@ struct EndCheck {
       history: try store.history(in: server), connection: server,
       entities: try AccountSchema([workload.schema().schema], environment: .system).entities,
       store: store, operations: circumstances.operations,
-      handled: handled, resent: resent)
+      handled: handled, resent: resent, misplaced: circumstances.misplaced)
   }
 
   private func decided() throws -> Set<String> {

@@ -16,6 +16,8 @@ struct HistoryCheck {
   let handled: Set<String>
   /// Records that may have been sent more than once, from copies and after restores, or by the decision of a person.
   let resent: Set<String>
+  /// Records that the server has stored in other data, which are gone.
+  let misplaced: Set<String>
 
   func check() throws {
     try checkMarkers()
@@ -123,6 +125,7 @@ struct HistoryCheck {
         else { continue }
         // A request from before a restore may reach the restored server, before the parent that it has lost is sent again.
         if resent.contains(operation.entityUuid), resent.contains(parent) { continue }
+        if misplaced.contains(parent) { continue }
         // The create was made later, when a user restored a parent that had been deleted with its own parent.
         if let create = creates[parent], create > operation.operationId { continue }
         throw Violation(

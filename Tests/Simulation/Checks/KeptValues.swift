@@ -86,6 +86,8 @@ struct KeptValues {
       if try devices.contains(where: { try Self.waits($0, uuid, value) }) { continue }
       // The server had lost an edit of this value, and the backup of a vault brought the edit back.
       if let now, lost.contains(where: { Self.isSuccessor(now, of: value, in: $0) }) { continue }
+      // The record was deleted later, and another restore undid the deletion. Devices do not keep the rows of deleted records.
+      if lost.contains(where: { Self.isDeleted(uuid, with: value, in: $0) }) { continue }
       throw Violation(
         1,
         [
@@ -104,6 +106,12 @@ struct KeptValues {
       return false
     }
     return versions.contains { $0.marker == now.marker && $0.version > earlier.version }
+  }
+
+  /// Returns whether the server had deleted a record with a value when a restore replaced its versions.
+  private static func isDeleted(_ uuid: String, with value: Value, in history: [ServerStore.Version]) -> Bool {
+    let versions = history.filter { $0.uuid == uuid }
+    return versions.last?.isDeleted == true && versions.contains { $0.marker ?? "" == value.marker && !$0.isDeleted }
   }
 
   private static func waits(_ device: any WatchedDevice, _ uuid: String, _ value: Value) throws -> Bool {

@@ -60,7 +60,7 @@ final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
       folder: folder, listen: "", schemas: [try workload.schema().schema], limits: limits,
       log: RequestLog { [trace] line in trace.note("server log", String(line.drop { $0 != " " })) })
     settings.retentionDays = 90
-    let data = try ServedData(settings)
+    let data = try await TransactionMeter.asUpgrade { try ServedData(settings) }
     self.data = data
     data.startHousekeeping()
     mayLackHistory = workload.isUpgraded
@@ -116,7 +116,8 @@ final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
       headers: [
         "authorization": "Bearer \(token)", WireProtocol.header.lowercased(): "\(WireProtocol.version)",
       ], body: [])
-    guard await data.router.respond(to: request).status == 200, data === self.data else { return false }
+    let response = await TransactionMeter.asUpgrade { await data.router.respond(to: request) }
+    guard response.status == 200, data === self.data else { return false }
     // The disk may fail.
     do { try store.keepVersionsOfAdded() } catch { return false }
     mayLackHistory = false

@@ -3,8 +3,7 @@ import CipherSQL
 import Platform
 import TestSupport
 
-/// Statement 10 for records: counts the records that each transaction of a simulated device changes. The records of a server
-/// are in another table and are not counted.
+/// Statement 10 for records: counts the records that each transaction of a simulated device or server changes.
 ///
 /// SQLite calls the functions that count without an owner, so the counts belong to the process. A simulation has one thread.
 enum TransactionMeter {
@@ -23,6 +22,8 @@ enum TransactionMeter {
     var changed: [Int: Set<Record>] = [:]
     /// The number of actions of users or operators that are under way.
     var userActions = 0
+    /// The number of schema upgrades of accounts that are under way.
+    var upgrades = 0
     /// The first transaction that changed too many records.
     var excess: (database: String, records: Int)?
   }
@@ -44,10 +45,13 @@ enum TransactionMeter {
     sqlite3_auto_extension(unsafeBitCast(entry, to: (@convention(c) () -> Void).self))
   }
 
-  /// Counts the records of a world, which are in these tables.
+  /// The table that has all records of an account at the server.
+  private static let serverTable = "ServerRecord"
+
+  /// Counts the records of a world, which are in these tables on devices.
   static func begin(_ tables: Set<String>) {
     state.withLock { state in
-      state.tables = tables
+      state.tables = tables.union([serverTable])
       state.excess = nil
     }
   }
@@ -58,6 +62,16 @@ enum TransactionMeter {
     state.withLock { $0.userActions += 1 }
     defer { state.withLock { $0.userActions -= 1 } }
     return try body()
+  }
+
+  /// Opens accounts that new schema files may change. The files change all records of an account in one transaction: no
+  /// request has a response before its commit, and a crash undoes all of it.
+  static func asUpgrade<Result>(
+    isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+  ) async rethrows -> Result {
+    state.withLock { $0.upgrades += 1 }
+    defer { state.withLock { $0.upgrades -= 1 } }
+    return try await body()
   }
 
   /// - Throws: ``Violation`` if a transaction was too long since the last check.
@@ -90,7 +104,9 @@ enum TransactionMeter {
     guard let table else { return }
     let name = String(cString: table)
     state.withLock { state in
-      guard state.tables.contains(name), operation == SQLITE_INSERT || state.userActions == 0 else { return }
+      guard state.tables.contains(name), operation == SQLITE_INSERT || state.userActions == 0,
+        state.upgrades == 0 || name != serverTable
+      else { return }
       state.changed[Int(bitPattern: pointer), default: []].insert(Record(table: name, row: row))
     }
   }

@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import HTTPServer
+import SQLCipherStorage
 import SimulatedDisk
 import SyncEngine
 import TestSupport
@@ -167,11 +168,21 @@ extension SimulatedWorld {
     for device in devices { try SecrecyCheck.checkFiles(of: device.machine) }
   }
 
+  /// Whether the clock of the server, which does not run, was set back. The time of retention stands still until the clock has
+  /// caught up.
+  private func isBehindRetention() throws -> Bool {
+    let directory = try ServerDirectory(in: try server.folder())
+    defer { directory.close() }
+    return try directory.retentionTime().map { $0 > server.machine.wall } ?? false
+  }
+
   /// The server removes leftovers of crashes and unfinished uploads, one file in six hours, after a week.
   func checkSweep() throws {
     guard let album else { return }
     let (server, before) = (server, try ServerFiles(server.path))
-    guard !before.orphans.isEmpty || before.uploads > 0, album.random.chance(0.25) else { return }
+    guard !before.orphans.isEmpty || before.uploads > 0, album.random.chance(0.25), try !isBehindRetention() else {
+      return
+    }
     try perform { try await server.start() }
     let hours = 8 * 24 + 6 * (before.orphans.count + before.uploads + 2)
     scheduler.run(until: scheduler.now + Int64(hours) * 3_600_000_000)

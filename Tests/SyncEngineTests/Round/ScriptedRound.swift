@@ -128,7 +128,7 @@ struct ScriptedRound {
       if acknowledgement.prefetched == nil, next.request != nil, !batches.isEmpty { batches.removeFirst() }
       inFlight.formUnion(next.request?.operations.map(\.operationId) ?? [])
     case (.applyPage(let page, _), .applied): cursor = page.cursor
-    case (.endComparison(_, let cursor?), .done): self.cursor = cursor
+    case (.endComparison(_, let cursor?, _), .done): self.cursor = cursor
     case (.reject(let operation, _, _), _): inFlight.remove(operation.operationId)
     case (.release(let operations, _), _): inFlight.subtract(operations)
     default: break

@@ -24,7 +24,7 @@ enum WireSamples {
       patch: RecordPatch(
         fields: ["title": "Kitchen"], isDeleted: false, userEditedFields: ["title"], updatedAt: time + 1,
         editTimes: ["title": time]),
-      base: ["title": "Wet kitchen"]),
+      base: ["title": "Wet kitchen"], sealedDigest: digest),
     PushOperation(
       operationId: "op2", idempotencyKey: "k2", kind: .delete, entityType: "Room", entityUuid: uuid, baseVersion: 1,
       schemaVersion: 8, patch: RecordPatch(isDeleted: true, updatedAt: time)),

@@ -79,6 +79,29 @@ import VaultKeys
     #expect(try newer.strandedOperations().isEmpty)
   }
 
+  @Test("A sealed operation with renamed fields keeps the digest of its first content")
+  func renamedOperationKeepsItsDigest() throws {
+    func content(_ vault: Vault) throws -> SyncObject {
+      let json = try vault.database.read { try $0.fetchOne("SELECT payload FROM OfflineSyncQueue", as: String.self) }
+      return try SyncObject(parsing: try #require(json))
+    }
+    try freeze()
+    let digest = OperationContent(key: "", operation: try content(vault)).digest
+    let renames = [("colour", "color"), ("color", "hue")].enumerated().map { index, names in
+      MigrationFile(
+        version: 2 + index, name: "rename", sql: "ALTER TABLE OfflineThing RENAME COLUMN \(names.0) TO \(names.1);")
+    }
+    var vault = vault
+    for count in 1...2 {
+      vault.close()
+      vault = try Vault.open(
+        at: folder.path + "/v.vault", with: keyFileSecret(1),
+        schemas: [Schema(name: "things", migrations: [Self.first] + renames.prefix(count))])
+      #expect(try content(vault)["sealedDigest"] == .text(digest))
+    }
+    #expect(try payload(vault).patch.fields == ["hue": "blue"])
+  }
+
   @Test("A rebuilt table renames columns of sealed operations by its registry rows")
   func aTableThatIsBuiltAnewSaysWhatItRenames() throws {
     try freeze()
