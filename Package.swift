@@ -325,7 +325,9 @@ let package = Package(
     .testTarget(name: "CommandLineKitTests", dependencies: ["TestSupport", "CommandLineKit", "Platform"]),
     .testTarget(
       name: "FieldVaultTests",
-      dependencies: ["TestSupport", "FieldVaultCommand", "FieldVaultServerCommand", "CommandLineKit", "CPlatform"]),
+      dependencies: [
+        "TestSupport", "ServerSupport", "FieldVaultCommand", "FieldVaultServerCommand", "CommandLineKit", "CPlatform",
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -36,6 +36,10 @@ public protocol RecordStorage: Sendable {
   /// or after ``stopWaiting()``.
   func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool
 
+  /// Checks that the storage can execute requests now.
+  /// - Throws: the reason why it cannot, such as a database that does not respond.
+  func checkReadiness() async throws
+
   /// Ends all waiting permanently.
   func stopWaiting()
 

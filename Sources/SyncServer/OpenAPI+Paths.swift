@@ -5,6 +5,8 @@ extension OpenAPI {
     {
       "/v1/health": {"get": {"summary": "Whether this is a FieldVault server", "security": [],
         "responses": {\(response("Health"))}}},
+      "/v1/ready": {"get": {"summary": "Whether the server can execute requests now, for load balancers", "security": [],
+        "responses": {\(response("Health")), "503": \(reference("NotNow"))}}},
       "/v1/openapi.json": {"get": {"summary": "This document", "security": [],
         "responses": {"200": {"description": "OpenAPI 3.1", "content": {"application/json": {"schema":
           {"type": "object"}}}}}}},

@@ -153,6 +153,17 @@ public final class PostgresStorage: RecordStorage {
     }
   }
 
+  private static let ping = Statement("SELECT 1")
+
+  /// Asks the database, without waiting for one that is down.
+  public func checkReadiness() async throws {
+    do {
+      _ = try await database.pool.withConnection(.other) { try $0.run(Self.ping()).count }
+    } catch let error as PostgresError {
+      throw ServerError(error)
+    }
+  }
+
   /// Ends all waiting permanently.
   public func stopWaiting() { waiters.close() }
 

@@ -121,6 +121,9 @@ public final class EmbeddedStorage: RecordStorage {
     try await store(account).read { try $0.lastSequence }
   }
 
+  /// Returns: an account that cannot be opened concerns only its own requests.
+  public func checkReadiness() async throws {}
+
   /// Ends all waiting permanently.
   public func stopWaiting() { waiters.close() }
 

@@ -11,6 +11,8 @@ extension HTTPProblem {
     problem.headers = ["Upgrade": "fieldvault/\(versions.upperBound)"]
     return problem
   }()
+  static let notReady = HTTPProblem(
+    503, "The server cannot execute requests now", "its database does not respond", retryAfter: 1)
   static let keyReused = HTTPProblem(
     409, "The idempotency key is already used", "the server executed another operation with this key",
     type: ServerProblem.keyReused)

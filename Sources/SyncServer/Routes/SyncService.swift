@@ -44,6 +44,7 @@ struct SyncService: Sendable {
     let records = RouteDialect(limiter: limiter, takesJSON: true, checkVersion: Self.checkVersion)
     return [
       Route("GET", "/v1/health", .open { self.health() }, records),
+      Route("GET", "/v1/ready", .open { try await self.ready() }, records),
       Route("GET", "/v1/openapi.json", .open { Response.json(try self.openAPI.document()) }, records),
       Route("GET", "/v1/account", .authenticated { try await self.account($0) }, records),
       Route("POST", "/v1/push", .authenticated { try await self.push($0) }, records),
@@ -67,6 +68,17 @@ struct SyncService: Sendable {
 
   private func health() -> Response {
     .json(ServerHealth(serverTime: now).wire)
+  }
+
+  /// A load balancer sends requests only to nodes that respond to it with 200.
+  private func ready() async throws -> Response {
+    do {
+      try await storage.checkReadiness()
+    } catch {
+      log.failure("the server is not ready: \(error)")
+      throw HTTPProblem.notReady
+    }
+    return health()
   }
 
   private func account(_ call: RouteCall<Member>) async throws -> Response {
