@@ -142,6 +142,20 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
     add(Self.removeAllBuckets(account))
   }
 
+  func rewriteResponses(_ rewrite: (String) throws -> String?) throws {
+    var last = ""
+    while true {
+      let found = try run(Self.responsePage(account, .text(last), .integer(Self.responsesAtOnce)))
+        .map { (key: $0.text(0), result: $0.text(1)) }
+      guard let end = found.last else { return }
+      last = end.key
+      let changed = try found.compactMap { response in try rewrite(response.result).map { (response.key, $0) } }
+      for (key, result) in changed { add(Self.setResponse(account, .text(key), .text(result))) }
+    }
+  }
+
+  private static let responsesAtOnce: Int64 = 500
+
   func removeResponses(before time: Int64, atMost limit: Int) throws -> Bool {
     let responses = try run(Self.removeOldResponses(account, .integer(time), .integer(Int64(limit)))).changedCount
     // A device that was away for longer is accepted with any counter.
@@ -215,6 +229,13 @@ extension PostgresRowsWriter {
     SELECT $1::uuid, new.idempotency_key, new.result, new.digest, new.stored_at
     FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS new (idempotency_key, result, digest, stored_at)
     """)
+  private static let responsePage = Statement(
+    """
+    SELECT idempotency_key, result FROM fieldvault.response
+    WHERE account_id = $1::uuid AND idempotency_key > $2::text ORDER BY idempotency_key LIMIT $3::bigint
+    """)
+  private static let setResponse = Statement(
+    "UPDATE fieldvault.response SET result = $3::text WHERE account_id = $1::uuid AND idempotency_key = $2::text")
   private static let setMarks = Statement(
     """
     INSERT INTO fieldvault.device (account_id, device_id, counter, digest, seen_at)

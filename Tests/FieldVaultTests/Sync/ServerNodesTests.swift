@@ -72,13 +72,17 @@ import Testing
 
     // The database dies and returns. The node goes on with it.
     server.kill()
-    #expect(try run("/usr/bin/curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", second.url + "/v1/ready"]).output == "503")
+    #expect(
+      try run("/usr/bin/curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", second.url + "/v1/ready"]).output
+        == "503")
     try server.start()
     try shop.done("put", "Project", "title=Ash", "--uuid", uuid, vault: "b.vault")
     #expect(try sync("b.vault") == 0)
     #expect(try sync("a.vault") == 0)
     #expect(try shop.run(["get", "Project", uuid, "--json"], vault: "a.vault").object()["title"] as? String == "Ash")
-    #expect(try run("/usr/bin/curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", second.url + "/v1/ready"]).output == "200")
+    #expect(
+      try run("/usr/bin/curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", second.url + "/v1/ready"]).output
+        == "200")
   }
 
   @Test("users and tokens are managed in the database, and mistakes name the option")

@@ -31,7 +31,7 @@ final class FuzzServer: Sendable {
       storage: UnchangingStorage(records), limits: limits, serverUuid: directory.serverUuid, log: .silent,
       environment: .system)
     let files = FileService(
-      storage: NoFiles(), inUse: { _, _ in [] }, limits: limits.files,
+      storage: StoreOnlyFiles(), inUse: { _, _ in [] }, limits: limits.files,
       sessions: UploadSessions(limit: limits.files.uploadsAtOnce, clock: .system), log: .silent,
       environment: .system)
     let member = try directory.member(token: token)
@@ -119,40 +119,8 @@ private struct UnchangingStorage: RecordStorage {
   }
 
   func flushFailedCommits(_ account: AccountName) async throws {}
-  func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws {}
+  func checkReadiness() async throws {}
   func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool { false }
   func stopWaiting() {}
-  func close() {}
-}
-
-/// A storage of files with no file and no room.
-private struct NoFiles: FileStorage {
-  func begin(_ account: AccountName, _ upload: NewUpload, quota: Int64, at time: Int64) async throws -> StoredUpload {
-    throw FileRefusal.noSpace
-  }
-
-  func upload(_ account: AccountName, _ id: String) async throws -> StoredUpload? { nil }
-
-  func setLength(_ account: AccountName, _ id: String, to length: Int64, quota: Int64) async throws -> StoredUpload {
-    throw FileRefusal.gone
-  }
-
-  func openWriter(
-    _ account: AccountName, _ id: String, reserving bytes: Int64, quota: Int64
-  ) async throws -> any UploadWriting {
-    throw FileRefusal.gone
-  }
-
-  func removeUpload(_ account: AccountName, _ id: String) async throws {}
-  func content(_ account: AccountName, _ name: ContentName) async throws -> StoredContent? { nil }
-  func open(_ account: AccountName, _ name: ContentName) async throws -> (StoredContent, OpenedFile)? { nil }
-  func digest(_ account: AccountName, _ name: ContentName) async throws -> StoredDigest? { nil }
-  func prove(_ account: AccountName, _ name: ContentName, _ claims: [ContentClaim]) async throws {}
-  func removeContent(_ account: AccountName, _ name: ContentName) async throws {}
-  func usedBytes(_ account: AccountName, by userId: Int64) async throws -> Int64 { 0 }
-  func expire(_ account: AccountName, at time: Int64) async throws {}
-  func mayExpire(_ account: AccountName, at time: Int64, hasObjects: Bool) -> Bool { false }
-  func readExpiry(_ account: AccountName, at time: Int64) async throws {}
-  func sweep(_ account: AccountName, _ rule: SweepRule) async throws {}
   func close() {}
 }

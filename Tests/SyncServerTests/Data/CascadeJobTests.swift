@@ -272,9 +272,7 @@ private final class CountingStorage: RecordStorage {
   }
 
   func flushFailedCommits(_ account: AccountName) async throws { try await storage.flushFailedCommits(account) }
-  func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws {
-    try await storage.applyPendingCascades(account, names)
-  }
+  func checkReadiness() async throws { try await storage.checkReadiness() }
   func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool {
     try await storage.waitForChange(account, after: sequence, seconds: seconds)
   }
