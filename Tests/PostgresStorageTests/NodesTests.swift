@@ -159,6 +159,22 @@ import Testing
     #expect(try await storage.read(account) { try $0.epochs } == after, "one new epoch for one promotion")
   }
 
+  @Test("an incarnation that an operator starts begins one new epoch, also if a node from before it still runs")
+  func startedIncarnation() async throws {
+    let old = try nodes(1)[0]
+    _ = try await old.write(account) { try project("kept", in: $0) }
+    let before = try await old.read(account) { try $0.epochs.epochs.count }
+    #expect(try PostgresDirectory(old.database).startIncarnation() == StorageConformance.accounts.count)
+    let new = try PostgresStorage(PostgresDatabase(old.database.settings), schemas: [RestorationSchema.schema])
+    defer { for node in [old, new] { node.close() } }
+    for _ in 0..<3 {
+      for node in [new, old] {
+        #expect(try await node.read(account) { try $0.epochs.epochs.count } == before + 1)
+        _ = try await node.write(account) { try project("more", in: $0) }
+      }
+    }
+  }
+
   @Test("a node with newer schema files gives them to an account, and an older node refuses it from then on")
   func rollingUpgrade() async throws {
     let first = MigrationFile(

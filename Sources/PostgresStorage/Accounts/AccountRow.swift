@@ -50,6 +50,7 @@ struct AccountRow {
     let results = try connection.begin(
       TransactionStatements.begin, [readLocked(account), PostgresRows.jobs(account)])
     let row = try AccountRow(results.first)
+    try connection.checkIncarnation(of: row)
     let jobs = results.last?.map(AccountJob.init) ?? []
     return (row, PostgresRowsWriter(connection, account, row.header, jobs: jobs))
   }

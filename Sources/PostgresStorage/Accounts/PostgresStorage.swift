@@ -52,6 +52,7 @@ public final class PostgresStorage: RecordStorage {
         let account = try AccountRow.key(account)
         let row = try AccountRow(
           try connection.begin(TransactionStatements.beginReading, [AccountRow.read(account)]).last)
+        try connection.checkIncarnation(of: row)
         guard row.isUpToDate(with: set, connection) else { throw IsOutdated() }
         let result = try body(AccountReader(PostgresRows(connection, account, row.header), schema))
         _ = try connection.run(TransactionStatements.commit())

@@ -165,6 +165,14 @@ final class PostgresConnection: @unchecked Sendable {
     return Array(results.dropFirst(opening.count))
   }
 
+  /// Refuses a connection from before the incarnation in which an account was last used: an operator may have started one.
+  /// - Throws: ``PostgresError``, so that the transaction is repeated on a new connection.
+  func checkIncarnation(of account: AccountRow) throws {
+    guard account.incarnation > incarnationNumber else { return }
+    isUsable = false
+    throw PostgresError(sqlState: nil, message: "the database has begun a new incarnation")
+  }
+
   /// Whether no transaction is open.
   var isIdle: Bool { isUsable && PQtransactionStatus(handle) == PQTRANS_IDLE }
 

@@ -31,12 +31,11 @@ public final class PostgresDatabase: Sendable {
     _ settings: PostgresSettings, environment: Environment, log: @escaping @Sendable (String) -> Void
   ) throws {
     (self.settings, self.environment, self.log) = (settings, environment, log)
-    let incarnation = Locked<(Incarnation, Int64)?>(nil)
     let clock = environment.clock
     tokens = TokenCache(clock: clock)
-    let connect = { @Sendable in try Self.connect(settings, clock, knowing: incarnation) }
     pool = ConnectionPool(
-      size: settings.connections, waitLimit: .seconds(settings.lockSeconds), clock: clock, connect: connect)
+      size: settings.connections, waitLimit: .seconds(settings.lockSeconds), clock: clock,
+      connect: { try Self.connect(settings, clock) })
     do {
       let connection = try PostgresConnection(settings, clock: clock)
       serverUuid = try DatabaseSetup(environment).apply(to: connection)
@@ -45,19 +44,11 @@ public final class PostgresDatabase: Sendable {
     }
   }
 
-  private static func connect(
-    _ settings: PostgresSettings, _ clock: Clock, knowing incarnation: Locked<(Incarnation, Int64)?>
-  ) throws -> PostgresConnection {
+  private static func connect(_ settings: PostgresSettings, _ clock: Clock) throws -> PostgresConnection {
     let connection = try PostgresConnection(settings, clock: clock)
     guard let current = try connection.run(Incarnation.current()).first({ Incarnation($0) }) else { return connection }
     connection.incarnation = current
-    if let (known, number) = incarnation.withLock({ $0 }), known == current {
-      connection.incarnationNumber = number
-    } else {
-      let number = try current.adopt(connection)
-      connection.incarnationNumber = number
-      incarnation.withLock { $0 = (current, number) }
-    }
+    connection.incarnationNumber = try current.adopt(connection)
     return connection
   }
 

@@ -125,7 +125,7 @@ import Testing
       guard case .object(let methods) = path.value else { continue }
       for method in methods.members where method.name != "parameters" {
         described.insert("\(method.name.uppercased()) \(path.name)")
-        let isOpen = method.name == "options" || ["/v1/health", "/v1/openapi.json"].contains(path.name)
+        let isOpen = method.name == "options" || ["/v1/health", "/v1/ready", "/v1/openapi.json"].contains(path.name)
         #expect((method.value["security"] != nil) == isOpen)
       }
     }
