@@ -100,7 +100,7 @@ enum ServeCommand {
     settings.listenURL = arguments.value("database-listen")
     settings.isPooled = arguments.flag("database-pooled")
     settings.connections = try arguments.integer("database-connections", in: 2...1_000) ?? settings.connections
-    let database = try PostgresDatabase(settings, log: { context.line($0) })
+    let database = try PostgresDatabase(settings)
     let schemas = try PostgresDirectory(database).schemas(adding: named, shipped: Schema.shipped)
     return (.database(database, scratch: FileManager.default.temporaryDirectory.path), schemas)
   }

@@ -11,7 +11,7 @@ import SyncModel
 ///   changes with lower numbers, so that a reader that has read up to a number never misses a later change.
 /// - Accounts do not see each other.
 ///
-/// `Tests/SQLCipherStorageTests/StorageConformance.swift` checks an engine.
+/// `Tests/ServerSupport/StorageConformance.swift` checks an engine.
 public protocol RecordStorage: Sendable {
   /// The entities, by type.
   var entities: [String: EntityDescription] { get }

@@ -200,6 +200,6 @@ package enum TestEngine {
     }
     var settings = PostgresSettings(url: server.url(try String(contentsOfFile: note, encoding: .utf8)))
     settings.connections = 4
-    return try PostgresDatabase(settings, environment: environment, log: { _ in })
+    return try PostgresDatabase(settings, environment: environment)
   }
 }

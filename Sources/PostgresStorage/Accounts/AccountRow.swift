@@ -1,3 +1,4 @@
+import Platform
 import ServerStorage
 
 /// The row of an account.
@@ -62,10 +63,10 @@ struct AccountRow {
 
   /// Returns the id of an account: the bytes of its folder's name, which is 32 hexadecimal digits.
   static func key(_ account: AccountName) throws -> PostgresValue {
-    let digits = account.folder.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
-    guard digits.count == 32, account.folder.utf8.count == 32 else {
+    let digits = account.folder.utf8.map(HexText.value)
+    guard digits.count == 32, digits.allSatisfy({ $0 < 16 }) else {
       throw ServerError(.damaged, "an account has no id of 32 hexadecimal digits")
     }
-    return .bytes(stride(from: 0, to: 32, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
+    return .bytes(stride(from: 0, to: 32, by: 2).map { digits[$0] << 4 | digits[$0 + 1] })
   }
 }

@@ -131,15 +131,7 @@ public final class PostgresStorage: RecordStorage {
     }
   }
 
-  // MARK: Epochs and waiting
-
-  /// Starts a new epoch of an account, because its data may be older than data that was acknowledged before.
-  /// - Returns: the new epoch.
-  @discardableResult
-  public func startEpoch(_ account: AccountName) async throws -> String {
-    let time = database.environment.now
-    return try await write(account) { try $0.startEpoch(at: time) }
-  }
+  // MARK: Waiting
 
   /// Makes sure that no failed commit can take effect later: a transaction whose connection was lost holds the row of its
   /// account until it has ended.

@@ -3,7 +3,7 @@ import ServerStorage
 import SyncModel
 
 /// The files of all schemas, by which a node sees whether the records of an account have the values that its schemas give
-/// them. The database keeps each set, so that a newer node knows what an account had before.
+/// them. The database keeps each set, so that a newer node knows the former files of an account.
 struct SchemaSet {
   /// The schemas in the order in which they are applied, FieldVault's own included.
   let schemas: [Schema]

@@ -13,7 +13,7 @@ import ServerStorage
 ///
 /// A notification follows its commit on another connection, because PostgreSQL lets only one transaction with notifications
 /// commit at a time. Changes that come meanwhile share the next one. A notification can be lost, so a query every few seconds
-/// finds what was missed.
+/// finds missed changes.
 final class ChangeChannel: Sendable {
   private struct State {
     var isClosed = false
@@ -119,7 +119,7 @@ final class ChangeChannel: Sendable {
           database.settings, clock: database.environment.clock, url: database.settings.listenURL)
         _ = try connection.run(Self.listenStatement())
         database.tokens.clear(isListening: true)
-        // What happened before the connection listened.
+        // Changes from before the connection listened.
         startTask { [weak self] in await self?.poll() }
         (pause, isFailing) = (.milliseconds(100), false)
         while !isClosed {

@@ -3,7 +3,7 @@ import ServerStorage
 
 /// The connections of a node. Their number is bounded, and transactions wait for one in a ``FairQueue``.
 final class ConnectionPool: Sendable {
-  /// What may not take all connections.
+  /// A group of transactions that may not take all connections.
   enum Lane: Hashable, Sendable {
     /// The writes of an account. One at a time, because the account's row lock admits no second one.
     case writing(AccountName)

@@ -1,6 +1,5 @@
 /// Decides which waiting transaction gets the next connection: the lanes take turns, and each lane has a limit, so that an
-/// account with many requests delays no other. A lane is what may not take all connections, such as the writes of an
-/// account.
+/// account with many requests delays no other account. The writes of an account are a lane, for example.
 struct FairQueue<Lane: Hashable & Sendable>: Sendable {
   private let capacity: Int
   private let limit: @Sendable (Lane) -> Int

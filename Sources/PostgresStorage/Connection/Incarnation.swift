@@ -1,6 +1,5 @@
-/// What tells one continuous life of the database from another. A standby that was promoted may lack the last changes of
-/// its primary, and a restored backup lacks later ones. Each account then begins a new epoch, so that devices send again
-/// what the database lacks.
+/// One continuous life of the database. A standby that was promoted may lack the last changes of its primary, and a restored
+/// backup lacks later changes. Each account then begins a new epoch, so that devices send the missing changes again.
 struct Incarnation: Equatable, Sendable {
   /// The number that `initdb` gave the cluster.
   let system: String
@@ -9,7 +8,7 @@ struct Incarnation: Equatable, Sendable {
   /// The number of the database, which differs after `pg_restore` into a new one.
   let database: Int64
 
-  /// Reads what a connection sees.
+  /// Reads the incarnation that a connection sees.
   static let current = Statement(
     """
     SELECT (SELECT system_identifier FROM pg_control_system())::text,

@@ -15,22 +15,14 @@ public final class PostgresDatabase: Sendable {
   let tokens: TokenCache
   /// The UUID of the server, which stays the same for the life of the data.
   public let serverUuid: String
-  private let log: @Sendable (String) -> Void
 
   /// Connects, and brings the tables up to date.
-  /// - Parameter log: receives each failure that no request returns. The text contains no value of a record.
   /// - Throws: ``ServerError`` with `badDatabase` for a wrong address, password or right, for an old PostgreSQL, and for
   ///   tables of a newer program.
-  public convenience init(
-    _ settings: PostgresSettings, log: @escaping @Sendable (String) -> Void = { _ in }
-  ) throws {
-    try self.init(settings, environment: .system, log: log)
-  }
+  public convenience init(_ settings: PostgresSettings) throws { try self.init(settings, environment: .system) }
 
-  package init(
-    _ settings: PostgresSettings, environment: Environment, log: @escaping @Sendable (String) -> Void
-  ) throws {
-    (self.settings, self.environment, self.log) = (settings, environment, log)
+  package init(_ settings: PostgresSettings, environment: Environment) throws {
+    (self.settings, self.environment) = (settings, environment)
     let clock = environment.clock
     tokens = TokenCache(clock: clock)
     pool = ConnectionPool(
