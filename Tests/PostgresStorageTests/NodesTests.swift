@@ -60,6 +60,7 @@ import Testing
         group.addTask {
           var last: Int64 = 0
           while last < Int64(writers * each) {
+            try Task.checkCancellation()
             let page = try await node.read(account) { [last] in try $0.changes(after: last, limit: 7, projects: nil) }
             let numbers = page.records.map(\.sequence)
             #expect(numbers == numbers.indices.map { last + 1 + Int64($0) })
