@@ -394,18 +394,28 @@ if Context.environment["FIELDVAULT_FUZZ"] != nil {
     ("WhereConditions", ["VaultStore", "CipherSQL", "FuzzStore"]),
   ]
   let tool = "fieldvault-schema"
-  let modules: Set = [
-    "Platform", "CStatementPolicy", "CipherSQL", "SchemaCompiler", "VaultKeys", "SealedFiles", "Pictures", "SyncModel",
-    "HTTPClient", "VaultStore", "SyncEngine", "FileTransfers", "RESTRemote", "SyncServer", "SchemaModel", "RecordStore",
-    "Outbox", "Attachments", "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", tool,
-  ]
+  func names(_ dependencies: [Target.Dependency]) -> [String] {
+    dependencies.compactMap { dependency in
+      switch dependency {
+      case .targetItem(let name, _), .byNameItem(let name, _): name
+      default: nil
+      }
+    }
+  }
   package.products = []
-  package.targets.removeAll { ![.system, .plugin].contains($0.type) && !modules.contains($0.name) }
   package.targets += [
     .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
     .target(name: "FuzzSupport", dependencies: ["CFuzzer"], path: "Tests/Fuzz/FuzzSupport"),
     .target(name: "FuzzStore", dependencies: ["VaultStore", "CipherSQL"], path: "Tests/Fuzz/FuzzStore"),
   ]
+  // The modules that the targets and the tool of the plugin need.
+  var modules: Set = ["FuzzSupport"]
+  var needed = [tool] + fuzzTargets.flatMap { names($0.dependencies) }
+  while let name = needed.popLast() {
+    guard modules.insert(name).inserted else { continue }
+    needed += package.targets.filter { $0.name == name }.flatMap { names($0.dependencies) }
+  }
+  package.targets.removeAll { ![.system, .plugin].contains($0.type) && !modules.contains($0.name) }
   package.targets += fuzzTargets.map { target in
     // SwiftPM makes the program's own entry point `main`, so that of libFuzzer is not used.
     .executableTarget(
