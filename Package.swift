@@ -281,7 +281,7 @@ let package = Package(
       name: "PostgresStorageTests",
       dependencies: [
         "TestSupport", "ServerSupport", "PostgresStorage", "FileServer", "SQLCipherStorage", "ServerStorage",
-        "SchemaModel", "SyncModel", "CipherSQL", "Platform", "RestorationModel",
+        "SchemaModel", "SyncModel", "CipherSQL", "Platform", "RestorationModel", "SyncServer", "HTTPServer",
       ]),
     .testTarget(
       name: "FileServerTests",

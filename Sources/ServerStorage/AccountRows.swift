@@ -44,6 +44,8 @@ package protocol AccountRows {
   func holders(of values: [UniqueValue]) throws -> [UniqueValue: RecordName]
   /// Returns the UUIDs of the records with a reference, ordered.
   func dependents(_ reference: ReferenceValue, after uuid: String?, limit: Int) throws -> [String]
+  /// Returns the UUIDs of the records with some references, ordered: the first ones of each.
+  func dependents(of references: [ReferenceValue], limit: Int) throws -> [ReferenceValue: [String]]
   /// Returns the targets among some that a record of an entity references.
   func targets(of entityType: String, reference: String, among targets: [String]) throws -> Set<String>
   /// Returns all jobs in the order of their numbers.

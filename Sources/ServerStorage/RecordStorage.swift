@@ -23,7 +23,8 @@ public protocol RecordStorage: Sendable {
     _ account: AccountName, _ body: @escaping @Sendable (any RecordReading) throws -> Result
   ) async throws -> Result
 
-  /// Changes an account in one transaction; an error of `body` rolls it back.
+  /// Changes an account in one transaction; an error of `body` rolls it back. Writes that wait for each other may share a
+  /// transaction, so `body` may run several times, and only its last run takes effect.
   func write<Result: Sendable>(
     _ account: AccountName, _ body: @escaping @Sendable (any RecordWriting) throws -> Result
   ) async throws -> Result
@@ -104,10 +105,7 @@ public protocol RecordReading {
 /// Changes an account within one transaction.
 public protocol RecordWriting: RecordReading {
   /// Reads what some operations will need, in a constant number of statements. Other reads cost a statement each.
-  /// - Parameters:
-  ///   - keys: the idempotency keys of the operations.
-  ///   - names: their records and the records that these reference.
-  func prepare(keys: [String], names: [RecordName]) throws
+  func prepare(_ operations: [OperationOutline]) throws
   /// Returns the stored response to an operation, or `nil`.
   func storedResponse(for idempotencyKey: String) throws -> StoredResponse?
   /// Stores the response to an operation.

@@ -72,6 +72,54 @@ import Testing
     }
   }
 
+  @Test("writes of an account that wait share transactions, and one that fails takes no other with it")
+  func sharedCommits() async throws {
+    let storage = try makeStorage()
+    defer { storage.close() }
+    let first = try await storage.write(account) { try project("first", in: $0) }
+    // The first of the writes waits for this lock, and the others for it.
+    let lock = try PostgresConnection(storage.database.settings, clock: .system)
+    _ = try lock.run([
+      TransactionStatements.begin(),
+      Statement("SELECT FROM fieldvault.account WHERE account_id = $1::uuid FOR UPDATE")(AccountRow.key(account)),
+    ])
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<24 {
+        group.addTask {
+          if [3, 11].contains(number) {
+            await #expect(throws: Refused.self) {
+              try await storage.write(account) { data in
+                _ = try project("refused", in: data)
+                throw Refused()
+              }
+            }
+          } else {
+            _ = try await storage.write(account) { try project("\(number)", in: $0) }
+          }
+        }
+      }
+      group.addTask {
+        try await Task.sleep(for: .milliseconds(300))
+        _ = try lock.run(TransactionStatements.rollback())
+      }
+      try await group.waitForAll()
+    }
+    let titles = try await storage.read(account) { data in
+      try data.changes(after: first.sequence, limit: 100, projects: nil).records.compactMap {
+        $0.state.fields.text("title")
+      }
+    }
+    #expect(titles.count == 22 && Set(titles) == Set((0..<24).filter { ![3, 11].contains($0) }.map(String.init)))
+    // The transactions without the refused writes: at least one that eight writes share.
+    let sizes = try lock.run(
+      Statement("SELECT count(*) FROM fieldvault.record WHERE account_id = $1::uuid GROUP BY xmin")(
+        AccountRow.key(account))
+    ).map { $0.integer(0) }
+    #expect(sizes.contains { $0 > 1 }, "\(sizes)")
+  }
+
+  private struct Refused: Error {}
+
   @Test("the same operation on three nodes at once takes effect once")
   func once() async throws {
     let nodes = try nodes(3)
@@ -94,6 +142,45 @@ import Testing
     }
     #expect(effects.withLock { $0 } == 1)
     #expect(try await nodes[1].read(account) { try $0.lastSequence } == 1)
+  }
+
+  @Test("a node continues the jobs that another one has left, also without a request")
+  func abandonedJobs() async throws {
+    let first = try makeStorage()
+    let (name, rooms) = try await first.write(account) { data in
+      let parent = try project("Elm", in: data)
+      let rooms = try (0..<3).map { number in
+        try data.store(
+          RecordName("Room", newUuid()), over: nil,
+          RecordState(
+            fields: ["projectId": .text(parent.name.entityUuid), "title": .text("Room \(number)")], updatedAt: 1_000),
+          createdAt: 900, at: 2_000
+        ).name
+      }
+      // A deletion whose dependents do not follow: the node ends before its jobs begin.
+      let state = parent.state.applying(RecordPatch(isDeleted: true, updatedAt: 2_000))
+      return (try data.store(parent.name, over: parent, state, createdAt: 900, at: 2_000).name, rooms)
+    }
+    first.close()
+    let connection = try PostgresConnection(first.database.settings, clock: .system)
+    _ = try connection.run(
+      Statement(
+        """
+        INSERT INTO fieldvault.job (account_id, number, kind, entity_type, entity_uuid, reference, time)
+        VALUES ($1::uuid, 1, 'cascade', $2::text, $3::text, 0, 2000)
+        """)(AccountRow.key(account), .text(name.entityType), .text(name.entityUuid)))
+    // A node whose pauses are short.
+    let system = Clock.system
+    let hasty = Clock(now: system.now, instant: system.instant) { try await Task.sleep(for: $0 / 50) }
+    let second = try PostgresStorage(
+      PostgresDatabase(first.database.settings, environment: Environment(clock: hasty, random: .system)),
+      schemas: [RestorationSchema.schema])
+    defer { second.close() }
+    try await eventually("the rooms are deleted") {
+      try await second.read(account) { data in
+        try !data.hasJobs && rooms.allSatisfy { try data.record($0)?.state.isDeleted == true }
+      }
+    }
   }
 
   @Test("writes go on after the database was killed, each acknowledged one once")
@@ -233,7 +320,7 @@ import Testing
     func rowsOfPush() async throws -> Int {
       let before = try await rowsRead()
       _ = try await storage.write(account) { data in
-        try data.prepare(keys: [newUuid()], names: [name])
+        try data.prepare([OperationOutline(key: newUuid(), record: name)])
         let known = try #require(try data.record(name))
         let state = known.state.applying(RecordPatch(fields: ["title": .text(newUuid())], updatedAt: 2_000))
         _ = try data.store(name, over: known, state, createdAt: 900, at: 2_000)

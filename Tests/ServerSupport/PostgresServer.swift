@@ -9,6 +9,7 @@ import TestSupport
 package final class PostgresServer: @unchecked Sendable {
   /// The folder of the socket and the data.
   package let folder: String
+  private let settings: [String]
   // `@unchecked Sendable` holds because the lock guards the process.
   private let lock = NSLock()
   private var process: Process?
@@ -20,7 +21,9 @@ package final class PostgresServer: @unchecked Sendable {
   package static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: binaries + "/postgres") }
 
   /// Creates a cluster and starts it.
-  package init() throws {
+  /// - Parameter settings: further settings, such as `lock_timeout=1s`.
+  package init(_ settings: String...) throws {
+    self.settings = settings
     folder = NSTemporaryDirectory() + "fieldvault-postgres-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     if getuid() == 0 { try Self.run("/bin/chown", ["postgres", folder]) }
@@ -31,6 +34,7 @@ package final class PostgresServer: @unchecked Sendable {
 
   /// Copies the data of a running server as its standby and starts it.
   package init(standbyOf primary: PostgresServer, name: String) throws {
+    settings = primary.settings
     folder = primary.folder + "-" + name
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     if getuid() == 0 { try Self.run("/bin/chown", ["postgres", folder]) }
@@ -60,7 +64,7 @@ package final class PostgresServer: @unchecked Sendable {
         "-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories=\(folder)", "-c", "fsync=off", "-c",
         "wal_level=replica", "-c", "max_wal_senders=4", "-c", "wal_retrieve_retry_interval=100ms", "-c",
         "max_connections=300", "-c", "shared_buffers=32MB",
-      ])
+      ] + settings.flatMap { ["-c", $0] })
     let process = Process()
     (process.executableURL, process.arguments) = (
       URL(filePath: "/bin/bash"), ["-c", script, "bash", path.path] + arguments

@@ -29,6 +29,7 @@ package struct StorageConformance: Sendable {
       ("a record is read as it was stored", readsWhatWasStored),
       ("accounts do not see each other", accountsAreApart),
       ("a write that throws leaves nothing", throwingLeavesNothing),
+      ("of writes at once, only those that throw leave nothing", writesAtOnce),
       ("an attempt that throws leaves the rest", attemptLeavesTheRest),
       ("rules of the data are refusals that name the field", refusals),
       ("versions of fields are known", fieldVersions),
@@ -49,6 +50,34 @@ package struct StorageConformance: Sendable {
   private func project(_ uuid: String, _ title: String = "Elm", in data: any RecordWriting) throws -> ServerRecord {
     try data.store(
       RecordName("Project", uuid), over: nil, state(["title": .text(title)]), createdAt: 900, at: 2_000)
+  }
+
+  private func writesAtOnce() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    struct Thrown: Error {}
+    let uuids = (0..<40).map { _ in newUuid() }
+    let stored = await withTaskGroup(of: Bool.self) { group in
+      for (index, uuid) in uuids.enumerated() {
+        group.addTask {
+          do {
+            let record = try await storage.write(one) { data in
+              let record = try project(uuid, in: data)
+              if index % 10 == 7 { throw Thrown() }
+              return record
+            }
+            let read = try await storage.read(one) { try $0.record(record.name) }
+            return read == record
+          } catch {
+            return error is Thrown && index % 10 == 7
+          }
+        }
+      }
+      return await group.reduce(true) { $0 && $1 }
+    }
+    #expect(stored)
+    let page = try await storage.read(one) { try $0.changes(after: 0, limit: 100, projects: nil) }
+    #expect(page.records.map(\.sequence) == Array(1...36))
   }
 
   private func readsWhatWasStored() async throws {

@@ -207,6 +207,32 @@ class PostgresRows: AccountRows {
     ORDER BY entity_uuid LIMIT $6::bigint
     """)
 
+  final func dependents(of references: [ReferenceValue], limit: Int) throws -> [ReferenceValue: [String]] {
+    let found = try run(
+      Self.dependentsByReferences(
+        account, .texts(references.map(\.entityType)), .texts(references.map(\.reference)),
+        .texts(references.map { IndexText.of($0.target) }), .integers(references.indices.map { Int64($0) }),
+        .integer(Int64(limit))))
+    var dependents: [ReferenceValue: [String]] = [:]
+    for index in 0..<found.count {
+      let row = found.row(index)
+      dependents[references[Int(row.integer(0))], default: []].append(row.text(1))
+    }
+    return dependents
+  }
+
+  private static let dependentsByReferences = Statement(
+    """
+    SELECT wanted.place, found.entity_uuid
+    FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS wanted (entity_type, reference, target, place)
+    CROSS JOIN LATERAL (
+      SELECT entity_uuid FROM fieldvault.reference AS held
+      WHERE held.account_id = $1::uuid AND held.entity_type = wanted.entity_type AND held.reference = wanted.reference
+        AND held.target = wanted.target
+      ORDER BY entity_uuid LIMIT $6::bigint) AS found
+    ORDER BY wanted.place, found.entity_uuid
+    """)
+
   final func targets(of entityType: String, reference: String, among targets: [String]) throws -> Set<String> {
     let byForm = Dictionary(targets.map { (IndexText.of($0), $0) }, uniquingKeysWith: { $1 })
     let found = try run(

@@ -19,6 +19,9 @@ public final class PostgresStorage: RecordStorage {
   private let waiters: AccountWaiters
   private let changes: ChangeChannel
   private let jobs: AccountJobs
+  private let writes = SharedWrites()
+  private let adoption = Locked<Task<Void, any Error>?>(nil)
+  private let log: @Sendable (String) -> Void
 
   /// Creates the storage. The records of an account are brought up to date with the schemas at its first request.
   /// - Parameter log: receives each failure that no request returns. The text contains no value of a record.
@@ -35,7 +38,9 @@ public final class PostgresStorage: RecordStorage {
     set = SchemaSet(schema.allSchemas)
     changes = ChangeChannel(database, waiters, log: log)
     jobs = AccountJobs(clock: environment.clock, log: log)
+    self.log = log
     changes.start()
+    adoption.withLock { $0 = adoptJobs() }
   }
 
   // MARK: Transactions
@@ -65,10 +70,15 @@ public final class PostgresStorage: RecordStorage {
   public func write<Result: Sendable>(
     _ account: AccountName, _ body: @escaping @Sendable (any RecordWriting) throws -> Result
   ) async throws -> Result {
-    let (result, hasChanged, hasJobs) = try await change(account) { try body($0) }
+    try await writes.write(account, in: { [self] in try await commit($0, $1) }) { try body($0) }
+  }
+
+  private func commit(
+    _ account: AccountName, _ body: @escaping @Sendable (AccountWriter) throws -> Void
+  ) async throws {
+    let (_, hasChanged, hasJobs) = try await change(account, body)
     if hasChanged { changes.announce(account) }
     if hasJobs { startJobs(of: account) }
-    return result
   }
 
   private func change<Result: Sendable>(
@@ -124,6 +134,27 @@ public final class PostgresStorage: RecordStorage {
 
   // MARK: Jobs
 
+  /// Continues the jobs of nodes that have ended.
+  private func adoptJobs() -> Task<Void, any Error> {
+    startTask { [weak self, clock = database.environment.clock] in
+      var abandoned = AbandonedJobs()
+      while true {
+        try await clock.sleep(AbandonedJobs.interval)
+        guard let self else { return }
+        do {
+          let places = try await database.transaction(.other) { connection in
+            try connection.run(AbandonedJobs.places()).map {
+              (AccountName(name: $0.text(0), folder: $0.text(1)), AbandonedJobs.Place($0))
+            }
+          }
+          for account in abandoned.look(at: Dictionary(places, uniquingKeysWith: { $1 })) { startJobs(of: account) }
+        } catch {
+          log("cannot look for the jobs of other nodes: \(error)")
+        }
+      }
+    }
+  }
+
   private func startJobs(of account: AccountName) {
     jobs.start(account, announce: { [changes] in changes.announce(account) }) { [self] in
       let (_, hasChanged, hasJobs) = try await change(account) { try $0.work() }
@@ -163,6 +194,7 @@ public final class PostgresStorage: RecordStorage {
   /// Ends jobs and notifications. The database stays open.
   public func close() {
     stopWaiting()
+    adoption.withLock { $0 }?.cancel()
     jobs.close()
     changes.close()
   }

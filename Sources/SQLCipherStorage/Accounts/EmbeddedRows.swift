@@ -163,6 +163,10 @@ class EmbeddedRows: AccountRows {
     }
   }
 
+  final func dependents(of references: [ReferenceValue], limit: Int) throws -> [ReferenceValue: [String]] {
+    try references.reduce(into: [:]) { $0[$1] = try dependents($1, after: nil, limit: limit) }
+  }
+
   final func targets(of entityType: String, reference: String, among targets: [String]) throws -> Set<String> {
     let list = SyncValue.array(targets.map { .text($0) }).json
     return Set(

@@ -22,6 +22,7 @@ public final class EmbeddedStorage: RecordStorage {
   private let folder: ServerFolder
   private let accounts: AccountCache<AccountStore>
   private let waiters: AccountWaiters
+  private let writes = SharedWrites()
   private let log: @Sendable (String) -> Void
 
   /// Creates the storage. Accounts are opened, and their tables brought up to date, at their first request.
@@ -91,11 +92,16 @@ public final class EmbeddedStorage: RecordStorage {
   public func write<Result: Sendable>(
     _ account: AccountName, _ body: @escaping @Sendable (any RecordWriting) throws -> Result
   ) async throws -> Result {
+    try await writes.write(account, in: { [self] in try await commit($0, $1) }) { try body($0) }
+  }
+
+  private func commit(
+    _ account: AccountName, _ body: @escaping @Sendable (AccountWriter) throws -> Void
+  ) async throws {
     let store = try await store(account)
-    let (result, hasChanged, hasJobs) = try await store.write { try body($0) }
+    let (_, hasChanged, hasJobs) = try await store.write(body)
     if hasChanged { waiters.waiters(of: account).signal() }
     if hasJobs { store.startJobs() }
-    return result
   }
 
   /// Starts a new epoch of an account, because its data may be older than data that was acknowledged before.

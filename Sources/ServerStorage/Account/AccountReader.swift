@@ -136,6 +136,16 @@ extension EntityMap {
       isPending: jobs.contains { $0.kind == .cascade && $0.name == row.name })
   }
 
+  /// Returns the UNIQUE values that a record references.
+  func parentValues(of row: RecordRow) -> [UniqueValue] {
+    plans[row.name.entityType]?.references.compactMap { reference in
+      guard let key = reference.targetKey, !reference.isByUUID else { return nil }
+      return row.keys.references[reference.name].map {
+        UniqueValue(entityType: reference.dependency.parent.type, key: key, value: $0)
+      }
+    } ?? []
+  }
+
   /// Returns the records that a record references, with the reference.
   /// - Parameter holder: returns the record that holds a UNIQUE value.
   func parents(

@@ -2,11 +2,6 @@ import SyncModel
 
 /// Forgetting what devices no longer need.
 extension AccountWriter {
-  package func hasTombstone(of name: RecordName) throws -> Bool {
-    if let changed = state.changes.tombstones[name] { return changed != nil }
-    return try rows.tombstones(among: [name]).contains(name)
-  }
-
   package func keepTombstone(of name: RecordName, at time: Int64) throws { state.changes.tombstones[name] = time }
 
   package func removeTombstone(of name: RecordName) throws { state.changes.tombstones[name] = .some(nil) }

@@ -1,3 +1,5 @@
+import CipherSQL
+import SchemaModel
 import SyncModel
 
 /// UNIQUE values. A deleted record keeps its values, so that it can be restored with them. If another record takes a value,
@@ -37,6 +39,40 @@ extension AccountWriter {
       state.set(row, of: row.name, over: stored)
     }
     return released
+  }
+
+  /// Returns the UNIQUE values that an operation probably takes or references. The check of the schema tells the real ones,
+  /// which may differ where the schema computes or converts a value.
+  func likelyValues(of operation: OperationOutline) throws -> [UniqueValue] {
+    guard let name = operation.record, let plan = map.plans[name.entityType] else { return [] }
+    let stored = try row(name)
+    func argument(_ column: String) throws -> SQLArgument? {
+      guard let place = plan.table.places[column],
+        let value = operation.fields[column] ?? stored?.record.state.fields[column], value != .null
+      else { return nil }
+      let shared = plan.table.columns[place]
+      if let reference = shared.reference {
+        guard case .text(let uuid) = value else { return nil }
+        return try map.value(of: reference, uuid) { try row($0).map { ($0.record.state.fields, $0.record.serverId) } }
+      }
+      do throws(FieldProblem) { return try shared.argument(value) } catch { return nil }
+    }
+    var values: [UniqueValue] = []
+    for key in plan.uniqueKeys where key.columns.count == key.collations.count {
+      let arguments = try key.columns.compactMap { try argument($0) }
+      guard arguments.count == key.columns.count, let text = KeyText.of(arguments, collations: key.collations),
+        stored?.keys.unique[key.name] != text
+      else { continue }
+      values.append(UniqueValue(entityType: name.entityType, key: key.name, value: text))
+    }
+    for reference in plan.references where !reference.isByUUID {
+      let arguments = try reference.columns.compactMap { try argument($0) }
+      guard let target = reference.targetKey, arguments.count == reference.columns.count,
+        let text = reference.text(ofColumns: arguments)
+      else { continue }
+      values.append(UniqueValue(entityType: reference.dependency.parent.type, key: target, value: text))
+    }
+    return values
   }
 
   /// Returns whether a record is referenced by the values of one of its keys.

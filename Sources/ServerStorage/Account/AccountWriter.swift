@@ -17,6 +17,9 @@ package final class AccountWriter: RecordWriting {
   private var loaded: [RecordName: RecordRow?] = [:]
   private var loadedHolders: [UniqueValue: RecordName?] = [:]
   private var loadedResponses: [String: StoredResponse?] = [:]
+  private var loadedTombstones: [RecordName: Bool] = [:]
+  /// The UUIDs of all dependents by a reference, ordered.
+  private var loadedDependents: [ReferenceValue: [String]] = [:]
   private var lastServerIds: [String: Int64]?
   private var attempts = 0
   /// The number of dependents that may still change in this transaction.
@@ -58,6 +61,7 @@ package final class AccountWriter: RecordWriting {
     try rows.apply(changes)
     state = AccountState(header: state.header, jobs: state.jobs)
     (loaded, loadedHolders, loadedResponses, lastServerIds) = ([:], [:], [:], nil)
+    (loadedTombstones, loadedDependents) = ([:], [:])
   }
 
   /// A reader of the state after the changes so far.
@@ -117,14 +121,63 @@ package final class AccountWriter: RecordWriting {
   // MARK: Loading
 
   /// Reads what the operations of a push will need, in a constant number of statements.
-  package func prepare(keys: [String], names: [RecordName]) throws {
-    let unknown = keys.filter { loadedResponses[$0] == nil }
-    if !unknown.isEmpty {
-      let found = try rows.responses(unknown)
-      for key in unknown { loadedResponses[key] = .some(found[key]) }
-    }
-    try load(names)
+  package func prepare(_ operations: [OperationOutline]) throws {
+    try loadResponses(to: operations.map(\.key))
+    try load(operations.flatMap { ($0.record.map { [$0] } ?? []) + $0.referenced })
+    let created = operations.filter(\.isCreation).compactMap(\.record)
+    try loadTombstones(among: created.filter { loaded[$0] == .some(nil) })
+    let dependents = try loadDependents(of: operations.filter(\.changesDeletion).compactMap(\.record))
+    var values = Set(try operations.flatMap { try likelyValues(of: $0) })
+    for name in dependents { if let row = try row(name) { values.formUnion(map.parentValues(of: row)) } }
+    try loadHolders(of: values.filter { loadedHolders[$0] == nil })
+    try load(values.compactMap { loadedHolders[$0] ?? nil })
   }
+
+  private func loadResponses(to keys: [String]) throws {
+    let unknown = keys.filter { loadedResponses[$0] == nil }
+    if unknown.isEmpty { return }
+    let found = try rows.responses(unknown)
+    for key in unknown { loadedResponses[key] = .some(found[key]) }
+  }
+
+  private func loadTombstones(among names: [RecordName]) throws {
+    let unknown = names.filter { loadedTombstones[$0] == nil }
+    if unknown.isEmpty { return }
+    let found = try rows.tombstones(among: unknown)
+    for name in unknown { loadedTombstones[name] = found.contains(name) }
+  }
+
+  /// Returns whether the deletion of a record that the account did not have is stored.
+  package func hasTombstone(of name: RecordName) throws -> Bool {
+    if let changed = state.changes.tombstones[name] { return changed != nil }
+    try loadTombstones(among: [name])
+    return loadedTombstones[name] == true
+  }
+
+  /// Reads the dependents of deleted or restored records, unless a record has many.
+  /// - Returns: the dependents.
+  private func loadDependents(of names: [RecordName]) throws -> [RecordName] {
+    var values: Set<ReferenceValue> = []
+    for name in names where try row(name) != nil {
+      for reference in map.dependents[name.entityType] ?? [] {
+        if let value = try target(of: name, by: reference) { values.insert(value) }
+      }
+    }
+    let unknown = values.filter { loadedDependents[$0] == nil }
+    if unknown.isEmpty { return [] }
+    let found = try rows.dependents(of: Array(unknown), limit: Self.fewDependents + 1)
+    for value in unknown {
+      let uuids = found[value] ?? []
+      if uuids.count <= Self.fewDependents { loadedDependents[value] = uuids }
+    }
+    let dependents = unknown.flatMap { value in
+      (loadedDependents[value] ?? []).map { RecordName(value.entityType, $0) }
+    }
+    try load(dependents)
+    return dependents
+  }
+
+  private static let fewDependents = AccountWriter.dependentsPerWrite
 
   /// Reads rows that are not known yet.
   func load(_ names: [RecordName]) throws {
@@ -150,9 +203,9 @@ package final class AccountWriter: RecordWriting {
   }
 
   /// Reads the holders of UNIQUE values.
-  func loadHolders(of values: [UniqueValue]) throws {
+  func loadHolders(of values: some Collection<UniqueValue>) throws {
     if values.isEmpty { return }
-    let found = try rows.holders(of: values)
+    let found = try rows.holders(of: Array(values))
     for value in values { loadedHolders[value] = .some(found[value]) }
   }
 
@@ -168,9 +221,10 @@ package final class AccountWriter: RecordWriting {
   func dependents(_ value: ReferenceValue, after uuid: String?, limit: Int) throws -> [RecordName] {
     let changed = state.dependents(value)
     let removed = changed.filter { !$0.value }
-    let stored = try rows.dependents(
-      value, after: uuid, limit: limit == .max ? .max : limit + removed.count)
     let start = uuid ?? ""
+    let stored =
+      try loadedDependents[value]?.filter { $0 > start }
+      ?? rows.dependents(value, after: uuid, limit: limit == .max ? .max : limit + removed.count)
     let added = changed.filter { $0.value && $0.key > start }.keys
     let all = Set(stored).subtracting(removed.keys).union(added).sorted()
     return all.prefix(limit).map { RecordName(value.entityType, $0) }
@@ -206,7 +260,7 @@ package final class AccountWriter: RecordWriting {
 
   package func storedResponse(for idempotencyKey: String) throws -> StoredResponse? {
     if let new = state.changes.responses[idempotencyKey] { return new.response }
-    if loadedResponses[idempotencyKey] == nil { try prepare(keys: [idempotencyKey], names: []) }
+    try loadResponses(to: [idempotencyKey])
     return loadedResponses[idempotencyKey] ?? nil
   }
 

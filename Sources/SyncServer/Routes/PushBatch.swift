@@ -180,15 +180,21 @@ struct SentOperation: Sendable {
     return names.map { fields[$0] ?? .null }
   }
 
-  /// The record of the operation, and those that its fields reference by UUID.
-  func names(in entities: [String: EntityDescription]) -> [RecordName] {
-    guard let name else { return [] }
-    guard case .object(let fields)? = members["fields"] else { return [name] }
-    let references = entities[name.entityType]?.references.filter { $0.targets == nil } ?? []
-    return [name]
-      + references.compactMap { reference in
-        reference.fields.first.flatMap { fields.text($0) }.map { RecordName(reference.entityType, $0) }
-      }
+  /// What the operation says about the rows that it will need.
+  func outline(in entities: [String: EntityDescription]) -> OperationOutline {
+    guard let name, let entity = entities[name.entityType] else {
+      return OperationOutline(key: content.key, record: name)
+    }
+    var fields: SyncObject = [:]
+    if case .object(let sent)? = members["fields"] { fields = sent }
+    let referenced = entity.references.filter { $0.targets == nil }.compactMap { reference in
+      reference.fields.first.flatMap { fields.text($0) }.map { RecordName(reference.entityType, $0) }
+    }
+    return OperationOutline(
+      key: content.key, record: name, referenced: referenced, fields: fields,
+      isCreation: members["operationType"] == .text(OperationKind.create.rawValue),
+      changesDeletion: members["operationType"] == .text(OperationKind.delete.rawValue)
+        || members["isDeleted"] == .bool(false))
   }
 
   /// The record that the operation names; `nil` if it does not name a record.

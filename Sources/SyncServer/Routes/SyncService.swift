@@ -123,7 +123,7 @@ extension SyncService {
     let (role, storedAt) = (call.caller.role, storingTime(now))
     let work = startTask { [storage, now, log] in
       try await storage.write(call.caller.account) { [entities = storage.entities] data in
-        try data.prepare(keys: sent.map(\.content.key), names: sent.flatMap { $0.names(in: entities) })
+        try data.prepare(sent.map { $0.outline(in: entities) })
         if mark.provesCopy(after: try data.mark(of: device)) { throw HTTPProblem.deviceCopied }
         try data.keep(mark, of: device, at: storedAt)
         let batch = PushBatch(

@@ -1,0 +1,26 @@
+import SyncModel
+
+/// What an operation says about the rows that it will need, before it is checked.
+public struct OperationOutline: Sendable {
+  /// The idempotency key.
+  let key: String
+  /// The record; `nil` if the operation names none.
+  let record: RecordName?
+  /// The records that its fields reference by UUID.
+  let referenced: [RecordName]
+  /// The fields that it sets.
+  let fields: SyncObject
+  /// Whether it creates the record.
+  let isCreation: Bool
+  /// Whether it deletes or restores the record.
+  let changesDeletion: Bool
+
+  /// Creates an outline from its parts.
+  public init(
+    key: String, record: RecordName?, referenced: [RecordName] = [], fields: SyncObject = [:], isCreation: Bool = false,
+    changesDeletion: Bool = false
+  ) {
+    (self.key, self.record, self.referenced, self.fields) = (key, record, referenced, fields)
+    (self.isCreation, self.changesDeletion) = (isCreation, changesDeletion)
+  }
+}
