@@ -194,8 +194,9 @@ let package = Package(
         "FileTransfers",
         "HTTPClient",
         "SyncServer", "SQLCipherStorage", "ServerStorage", "FileServer", "SealedFiles", "BenchmarkFloor", "CSodium",
+        "PostgresStorage", "ServerSupport",
       ],
-      path: "Tests/Benchmarks", exclude: ["RESULTS.md", "Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
+      path: "Tests/Benchmarks", exclude: ["RESULTS.md", "Schemas.txt", "benchmark", "push.sql"], plugins: ["SchemaPlugin"]),
 
     // The demo's questions through the typed layer.
     .executableTarget(

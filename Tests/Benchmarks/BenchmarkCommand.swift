@@ -4,7 +4,7 @@ import Foundation
 
 /// Measures the typed layer against the C API, and sync against its parts: `fieldvault-bench [ROUNDS] [--whole]
 /// [--file-mib=N] [PART...]`. A part is one of `layer`, `vault`, `files`, `outbox`, `first`, `round`, `push`,
-/// `photos`, `batch`, `growth`, `cascade`, `queue`, `commands`, `slow`; by default all of them. `--whole` uses the
+/// `photos`, `batch`, `growth`, `cascade`, `queue`, `commands`, `slow`, `server`; by default all of them. `--whole` uses the
 /// promised numbers of records instead of smaller ones. `--file-mib` is the size of the encrypted file, 1024 if the
 /// disk has space for it.
 ///
@@ -14,7 +14,7 @@ import Foundation
 enum BenchmarkCommand {
   static let parts = [
     "layer", "vault", "files", "outbox", "first", "round", "push", "photos", "batch", "growth", "cascade", "queue",
-    "commands", "slow",
+    "commands", "slow", "server",
   ]
 
   static func main() async throws {

@@ -126,6 +126,28 @@ package final class PostgresServer: @unchecked Sendable {
       "psql", ["-h", folder, "-U", "fv", "-d", database, "-AtqX", "-v", "ON_ERROR_STOP=1", "-c", text])
   }
 
+  /// Runs pgbench with the settings of a node's session, and returns its output.
+  package func pgbench(_ options: [String], database: String) throws -> String {
+    let settings = PostgresSettings.planning.map { "-c \($0.name)=\($0.value)" }.joined(separator: " ")
+    return try Self.run(
+      Self.binaries + "/pgbench", options + ["host=\(folder) user=fv dbname=\(database) options='\(settings)'"])
+  }
+
+  /// The CPU time of the server and its processes so far, in seconds.
+  package func processorTime() throws -> Double {
+    guard let id else { throw Unexpected("the server does not run") }
+    let children = try Self.run("/usr/bin/pgrep", ["-P", String(id)]).split(separator: "\n").compactMap { Int32($0) }
+    // Those of ended children are the server's third and fourth times; see proc(5).
+    let times = try [(id, 11...14)] + children.map { ($0, 11...12) }
+    return try times.reduce(0) { sum, process in
+      // A session may end meanwhile.
+      guard let stat = try? String(contentsOfFile: "/proc/\(process.0)/stat", encoding: .utf8) else { return sum }
+      let words = stat.split(separator: ")").last?.split(separator: " ").map(String.init) ?? []
+      // The words after the name begin with the third one.
+      return sum + process.1.reduce(0.0) { $0 + (Double(words[$1]) ?? 0) } / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+  }
+
   /// Creates a database with a name that no other test uses.
   package func makeDatabase() throws -> String {
     let name = "t" + UUID().uuidString.replacingOccurrences(of: "-", with: "").lowercased()

@@ -32,16 +32,21 @@ public struct PostgresSettings: Sendable {
     ]
   }
 
-  /// The settings of a session, or of a transaction behind a pooler.
+  /// The settings of a session for the planner.
   ///
   /// Every query finds its rows by an index. Without these settings the planner may choose another way while a table is
   /// small and keep it when the table has grown.
+  package static let planning: [(name: String, value: String)] = [
+    ("enable_seqscan", "off"), ("enable_hashjoin", "off"), ("enable_mergejoin", "off"),
+    ("plan_cache_mode", "force_generic_plan"),
+  ]
+
+  /// The settings of a session, or of a transaction behind a pooler.
   private var variables: [(name: String, value: String)] {
     [
       ("statement_timeout", "'\(statementSeconds)s'"), ("lock_timeout", "'\(lockSeconds)s'"),
-      ("idle_in_transaction_session_timeout", "'\(statementSeconds * 2)s'"), ("enable_seqscan", "off"),
-      ("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("plan_cache_mode", "force_generic_plan"),
-    ]
+      ("idle_in_transaction_session_timeout", "'\(statementSeconds * 2)s'"),
+    ] + Self.planning
   }
 
   /// The statements that a direct connection runs once.

@@ -58,6 +58,9 @@ struct SyncSuite {
     if parts.contains("push") {
       tell(try await PushBenchmark(folder: folder + "/push", rounds: min(rounds, 3), count: sizes.pushed).findings())
     }
+    if parts.contains("server") {
+      tell(try await PostgresPushBenchmark(folder: folder + "/server", rounds: rounds).findings())
+    }
     if parts.contains("photos") {
       tell(
         try await PhotosBenchmark(folder: folder + "/photos", rounds: min(rounds, 3), count: sizes.photos).findings())

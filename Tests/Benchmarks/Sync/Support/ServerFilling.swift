@@ -66,7 +66,7 @@ enum ServerFilling {
 
   static func identifier() -> String { UUID.version7().sqlText }
 
-  private static func reading(_ index: Int, _ project: String, _ room: String) -> SyncObject {
+  static func reading(_ index: Int, _ project: String, _ room: String) -> SyncObject {
     [
       "projectId": .text(project), "roomId": .text(room), "date": .text(WireTime.text(time + Int64(index) * 60_000)),
       "relativeHumidity": SyncValue(real: Double(index % 1000) / 10) ?? .null,

@@ -9,16 +9,30 @@ final class ServerProcess {
   /// - Parameters:
   ///   - folder: the server's data.
   ///   - times: measures its write transactions.
-  init(folder: String, times: WriteTimes? = nil) throws {
+  convenience init(folder: String, times: WriteTimes? = nil) throws {
+    try self.init(["--data", folder], times)
+  }
+
+  /// A node on PostgreSQL.
+  /// - Parameter folder: receives the key of an object store that no request reaches.
+  convenience init(database: String, in folder: String) throws {
+    let key = folder + "/s3.key"
+    try "AKIDEXAMPLE\nwJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY\n".write(toFile: key, atomically: true, encoding: .utf8)
+    chmod(key, 0o600)
+    try self.init([
+      "--database", database, "--s3-endpoint", "https://127.0.0.1:9", "--s3-bucket", "photos", "--s3-credentials", key,
+    ])
+  }
+
+  private init(_ options: [String], _ times: WriteTimes? = nil) throws {
     let program = URL(filePath: Programs.own).deletingLastPathComponent().path + "/fieldvault-server"
     guard FileManager.default.fileExists(atPath: program) else {
       throw BenchmarkFailure("\(program) is missing; scripts/bench builds it")
     }
     let output = Pipe()
     process.executableURL = URL(filePath: program)
-    process.arguments = [
-      "serve", "--data", folder, "--listen", "127.0.0.1:0", "--schema", "restoration", "--quiet", "--rate", "1000000",
-    ]
+    process.arguments =
+      ["serve", "--listen", "127.0.0.1:0", "--schema", "restoration", "--quiet", "--rate", "1000000"] + options
     process.environment = try times?.environment()
     process.standardOutput = output
     try process.run()
