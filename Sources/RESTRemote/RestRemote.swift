@@ -108,7 +108,9 @@ public struct RestRemote: Remote {
   }
 
   /// Never called; see ``capabilities``.
-  public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool { throw Self.unable }
+  public func watch(
+    cursor: String, projects: [String], seconds: Int
+  ) async throws(RemoteFailure) -> WatchResponse { throw Self.unable }
   /// Never called; see ``capabilities``.
   public func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests { throw Self.unable }
   /// Never called; see ``capabilities``.

@@ -33,9 +33,12 @@ public protocol RecordStorage: Sendable {
   /// after this call.
   func flushFailedCommits(_ account: AccountName) async throws
 
-  /// Returns `true` as soon as an account has a change after a number of its sequence. Returns `false` after a timeout,
-  /// or after ``stopWaiting()``.
-  func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool
+  /// Waits until an account has a change after a number of its sequence, at most for some seconds or until
+  /// ``stopWaiting()``.
+  /// - Parameter projects: only records of these projects and records without a project count; `nil` for all.
+  func waitForChange(
+    _ account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int
+  ) async throws -> WaitResult
 
   /// Checks that the storage can execute requests now.
   /// - Throws: the reason why it cannot, such as a database that does not respond.
@@ -46,6 +49,14 @@ public protocol RecordStorage: Sendable {
 
   /// Closes all accounts.
   func close()
+}
+
+/// The end of a wait for a change.
+public enum WaitResult: Equatable, Sendable {
+  /// There is a change.
+  case changed
+  /// There is none up to this number of the sequence.
+  case unchanged(until: Int64)
 }
 
 /// A response that was stored with the effect of its operation.
@@ -86,6 +97,8 @@ public protocol RecordReading {
   /// empty.
   /// - Parameter projects: only records of these projects and records without a project; `nil` for all.
   func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage
+  /// Returns whether a record changed after a number; `projects` as in ``changes(after:limit:projects:)``.
+  func hasChange(after sequence: Int64, projects: Set<String>?) throws -> Bool
   /// Returns the digests of the records that are not deleted, by entity. The cost depends on the number of buckets,
   /// not on the number of records.
   /// - Parameter projects: as in ``changes(after:limit:projects:)``.

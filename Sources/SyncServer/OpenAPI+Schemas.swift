@@ -120,7 +120,8 @@ extension OpenAPI {
           "removedProjects": {"type": "array", "items": {"$ref": "#/components/schemas/Uuid"}},
           "changes": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
           "cursor": {"type": "string"}, "hasMore": {"type": "boolean"}, "remaining": {"type": "integer", "minimum": 0}}},
-      "Watch": {"type": "object", "required": ["changed"], "properties": {"changed": {"type": "boolean"}}},
+      "Watch": {"type": "object", "required": ["changed"], "properties": {
+        "changed": {"type": "boolean"}, "cursor": {"type": "string"}}},
       "Digest": {"type": "object", "required": ["count", "digest"], "properties": {
         "count": {"type": "integer", "minimum": 0}, "digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}},
       "EntityDigests": {"type": "object", "required": ["serverTime", "epoch", "cursor", "entities"], "properties": {

@@ -107,7 +107,7 @@ import Testing
     defer { storage.close() }
     let before = try Self.openFiles()
     let house = RecordName("Project", newUuid())
-    let waiting = Task { try await storage.waitForChange(accounts[0], after: 120, seconds: 50) }
+    let waiting = Task { try await storage.waitForChange(accounts[0], after: 120, projects: nil, seconds: 50) }
     for account in accounts {
       try await storage.write(account) { data in
         let project = try data.store(
@@ -133,7 +133,7 @@ import Testing
       }
       #expect(title == .text(account.name) && live == nil)
     }
-    #expect(try await waiting.value)
+    #expect(try await waiting.value == .changed)
     #expect(try Self.openFiles() - before < 60)
   }
 

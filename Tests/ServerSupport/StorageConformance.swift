@@ -344,16 +344,29 @@ package struct StorageConformance: Sendable {
   private func waiting() async throws {
     let storage = try await make()
     defer { storage.close() }
-    #expect(try await storage.waitForChange(one, after: 0, seconds: 1) == false)
-    async let told = storage.waitForChange(one, after: 0, seconds: 20)
+    #expect(try await storage.waitForChange(one, after: 0, projects: nil, seconds: 1) == .unchanged(until: 0))
+    async let told = storage.waitForChange(one, after: 0, projects: nil, seconds: 20)
     try await Task.sleep(for: .milliseconds(100))
     _ = try await storage.write(two) { try project(newUuid(), in: $0) }
-    _ = try await storage.write(one) { try project(newUuid(), in: $0) }
-    #expect(try await told)
-    #expect(try await storage.waitForChange(one, after: 0, seconds: 20))
-    async let stopped = storage.waitForChange(one, after: 1, seconds: 20)
+    let (own, other) = (newUuid(), newUuid())
+    _ = try await storage.write(one) { try project(own, in: $0) }
+    #expect(try await told == .changed)
+    #expect(try await storage.waitForChange(one, after: 0, projects: nil, seconds: 20) == .changed)
+    #expect(try await storage.waitForChange(one, after: 0, projects: [own], seconds: 20) == .changed)
+    async let concerned = storage.waitForChange(one, after: 1, projects: [own], seconds: 20)
+    async let unconcerned = storage.waitForChange(one, after: 1, projects: [newUuid()], seconds: 2)
+    try await Task.sleep(for: .milliseconds(100))
+    _ = try await storage.write(one) { try project(other, in: $0) }
+    let stored = try await storage.write(one) { data in
+      try data.store(
+        RecordName("Room", newUuid()), over: nil, state(["projectId": .text(own), "title": "Kitchen"]), createdAt: 900,
+        at: 2_000)
+    }
+    #expect(try await concerned == .changed)
+    #expect(try await unconcerned == .unchanged(until: stored.sequence))
+    async let stopped = storage.waitForChange(one, after: 3, projects: nil, seconds: 20)
     try await Task.sleep(for: .milliseconds(100))
     storage.stopWaiting()
-    #expect(try await !stopped)
+    #expect(try await stopped == .unchanged(until: 3))
   }
 }

@@ -168,6 +168,22 @@ import Testing
     #expect(try await bob.get("/v1/watch?cursor=\(now)&timeout=99").status == 422)
   }
 
+  @Test("A watch for projects passes over changes of others, and goes on behind them") func watchOfProjects() async throws {
+    let bob = try server.client("bob")
+    let own = try #require(try await makeProjects(1).first)
+    let cursor = try await bob.pull().cursor
+    _ = try await makeProjects(2)
+    let passed = try await bob.get("/v1/watch?cursor=\(cursor)&timeout=1&projects=\(own)")
+    #expect(passed["changed"] == false)
+    let next = try #require(passed.text("cursor"))
+    let pulled = try await bob.get("/v1/changes?cursor=\(cursor)").text("cursor")
+    #expect(next != cursor && next == pulled)
+    #expect(try await bob.get("/v1/watch?cursor=\(cursor)&timeout=1")["changed"] == true, "without projects")
+    let unchanged = try await bob.get("/v1/watch?cursor=\(next)&timeout=1&projects=\(own)")
+    #expect(unchanged["changed"] == false && unchanged["cursor"] == nil)
+    #expect(try await bob.get("/v1/watch?cursor=\(next)&timeout=1&projects=elm").status == 422)
+  }
+
   @Test("No concurrent push is missed by a cursor") func concurrentPushesNeverSlipUnderACursor() async throws {
     let pushers = 4
     let each = 10

@@ -169,11 +169,20 @@ public final class PostgresStorage: RecordStorage {
   public func flushFailedCommits(_ account: AccountName) async throws { try await write(account) { _ in } }
 
   /// Waits for a change after a number of the account's sequence.
-  public func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool {
-    try await waiters.waitForChange(of: account, after: sequence, seconds: seconds) { [database] account in
-      try await database.transaction(.reading(account)) { connection in
-        try AccountRow(connection.run(AccountRow.read(AccountRow.key(account)))).header.lastSequence
-      }
+  public func waitForChange(
+    _ account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int
+  ) async throws -> WaitResult {
+    try await waiters.waitForChange(of: account, after: sequence, seconds: seconds) { sequence in
+      // Most looks find nothing new, which the account's row tells.
+      let last = try await lastSequence(account)
+      guard last > sequence, projects != nil else { return (last > sequence, last) }
+      return try await read(account) { (try $0.hasChange(after: sequence, projects: projects), try $0.lastSequence) }
+    }
+  }
+
+  private func lastSequence(_ account: AccountName) async throws -> Int64 {
+    try await database.transaction(.reading(account)) { connection in
+      try AccountRow(connection.run(AccountRow.read(AccountRow.key(account)))).header.lastSequence
     }
   }
 

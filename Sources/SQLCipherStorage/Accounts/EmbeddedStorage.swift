@@ -118,13 +118,13 @@ public final class EmbeddedStorage: RecordStorage {
   }
 
   /// Waits for a change after a number of the account's sequence.
-  public func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool {
+  public func waitForChange(
+    _ account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int
+  ) async throws -> WaitResult {
     // A waiting request does not keep the account open.
-    try await waiters.waitForChange(of: account, after: sequence, seconds: seconds) { try await lastSequence($0) }
-  }
-
-  private func lastSequence(_ account: AccountName) async throws -> Int64 {
-    try await store(account).read { try $0.lastSequence }
+    try await waiters.waitForChange(of: account, after: sequence, seconds: seconds) { sequence in
+      try await read(account) { (try $0.hasChange(after: sequence, projects: projects), try $0.lastSequence) }
+    }
   }
 
   /// Returns: an account that cannot be opened concerns only its own requests.

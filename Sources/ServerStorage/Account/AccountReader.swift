@@ -44,6 +44,12 @@ package struct AccountReader: RecordReading {
     return ChangePage(records: records, end: last.record.sequence, remaining: max(1, try rows.count(selection)))
   }
 
+  package func hasChange(after sequence: Int64, projects: Set<String>?) throws -> Bool {
+    guard try lastSequence > sequence else { return false }
+    return try projects == nil
+      || !rows.page(PageSelection(after: sequence, projects: projects), limit: 1, weight: 1).rows.isEmpty
+  }
+
   /// Returns the records among some that a job will delete.
   private func willBeDeleted(_ some: [RecordRow]) throws -> Set<RecordName> {
     let jobs = try rows.jobs()

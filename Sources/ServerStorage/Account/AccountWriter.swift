@@ -86,6 +86,10 @@ package final class AccountWriter: RecordWriting {
     try reader.changes(after: sequence, limit: limit, projects: projects)
   }
 
+  package func hasChange(after sequence: Int64, projects: Set<String>?) throws -> Bool {
+    try reader.hasChange(after: sequence, projects: projects)
+  }
+
   package func entityDigests(projects: Set<String>?) throws -> [String: DigestSummary] {
     try reader.entityDigests(projects: projects)
   }

@@ -96,20 +96,25 @@ package final class AccountWaiters: Sendable {
     }
   }
 
-  /// Returns `true` as soon as an account has a change after a number of its sequence, and `false` after a timeout or
-  /// after ``close()``.
-  /// - Parameter lastSequence: returns the number of the account's last change.
+  /// Waits until an account has a change after a number of its sequence, at most for some seconds or until ``close()``.
+  /// - Parameter look: returns whether there is a change after a number, and the number of the account's last change. A
+  ///   number that was looked at is not looked at again, so that a wait costs no more than the changes meanwhile.
   package func waitForChange(
-    of account: AccountName, after sequence: Int64, seconds: Int, lastSequence: (AccountName) async throws -> Int64
-  ) async throws -> Bool {
+    of account: AccountName, after sequence: Int64, seconds: Int,
+    look: (_ after: Int64) async throws -> (hasChange: Bool, last: Int64)
+  ) async throws -> WaitResult {
     let waiters = waiters(of: account)
     let end = clock.instant() + .seconds(seconds)
+    var seen = sequence
     while true {
       let generation = waiters.generation
-      if try await lastSequence(account) > sequence { return true }
+      let found = try await look(seen)
+      if found.hasChange { return .changed }
+      seen = max(seen, found.last)
       let left = end - clock.instant()
-      guard left > .zero else { return false }
-      guard await waiters.wait(after: generation, seconds: max(1, Int(left.components.seconds))) else { return false }
+      guard left > .zero, await waiters.wait(after: generation, seconds: max(1, Int(left.components.seconds))) else {
+        return .unchanged(until: seen)
+      }
     }
   }
 

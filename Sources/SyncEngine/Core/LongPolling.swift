@@ -15,7 +15,8 @@ struct LongPolling: Equatable, Sendable {
     /// - Parameters:
     ///   - isNew: whether it has changes after the cursor.
     ///   - isQuick: whether it responded without waiting.
-    case responded(isNew: Bool, isQuick: Bool)
+    ///   - cursor: the cursor for the next request; `nil` for the one of this request.
+    case responded(isNew: Bool, isQuick: Bool, cursor: String? = nil)
     /// The request or an access to the vault failed.
     case failed
     /// A round has ended.
@@ -28,6 +29,8 @@ struct LongPolling: Equatable, Sendable {
   struct Facts: Equatable, Sendable {
     /// The end of the pulled changes; `nil` before the first round.
     var cursor: String?
+    /// The followed projects; empty for all.
+    var projects: [String] = []
     /// Whether network and settings allow a request.
     var mayAsk: Bool
     /// Whether a round is running.
@@ -38,8 +41,8 @@ struct LongPolling: Equatable, Sendable {
   enum Effect: Equatable, Sendable {
     /// Read the state of the device.
     case look
-    /// Ask the server for changes after a cursor.
-    case ask(cursor: String, seconds: Int)
+    /// Ask the server for changes of projects after a cursor.
+    case ask(cursor: String, projects: [String], seconds: Int)
     /// Request a round. Needs no event.
     case request(Schedule.Cause)
     /// Wait for the end of a round since the last look or request.
@@ -48,10 +51,22 @@ struct LongPolling: Equatable, Sendable {
     case wait(seconds: Int)
   }
 
+  /// The end of the pulled changes, and the projects that were followed.
+  private struct Position: Equatable {
+    var cursor: String
+    var projects: [String]
+  }
+
+  /// A cursor behind changes of other projects.
+  private struct Unchanged: Equatable {
+    let pulled: Position
+    let cursor: String
+  }
+
   private enum State: Equatable {
     /// The state without an outstanding request.
     case idle
-    case asking(cursor: String)
+    case asking(Position)
     /// The server reported changes after the cursor.
     case reported(cursor: String, isQuick: Bool, hasWaited: Bool)
     /// The response is processed, by a round if it reported changes.
@@ -59,6 +74,8 @@ struct LongPolling: Equatable, Sendable {
   }
 
   private var state = State.idle
+  /// How far the server has found no change of the projects after the end of the pulled changes.
+  private var unchanged: Unchanged?
   private var failures = 0
   private var empty = 0
 
@@ -66,7 +83,9 @@ struct LongPolling: Equatable, Sendable {
   mutating func handle(_ event: Event) -> [Effect] {
     switch (state, event) {
     case (_, .failed): return failed()
-    case (.asking(let cursor), .responded(let isNew, let isQuick)):
+    case (.asking(let pulled), .responded(let isNew, let isQuick, let next)):
+      let cursor = pulled.cursor
+      if let next { unchanged = Unchanged(pulled: pulled, cursor: next) }
       state =
         isNew
         ? .reported(cursor: cursor, isQuick: isQuick, hasWaited: false) : .processed(cursor: cursor, isQuick: isQuick)
@@ -83,8 +102,10 @@ struct LongPolling: Equatable, Sendable {
   private mutating func ask(_ facts: Facts) -> [Effect] {
     state = .idle
     guard facts.mayAsk, let cursor = facts.cursor else { return [.waitForRound] }
-    state = .asking(cursor: cursor)
-    return [.ask(cursor: cursor, seconds: Self.seconds)]
+    let pulled = Position(cursor: cursor, projects: facts.projects)
+    if unchanged?.pulled != pulled { unchanged = nil }
+    state = .asking(pulled)
+    return [.ask(cursor: unchanged?.cursor ?? cursor, projects: facts.projects, seconds: Self.seconds)]
   }
 
   private mutating func reported(
@@ -112,7 +133,7 @@ struct LongPolling: Equatable, Sendable {
 
   /// A round reports the failure and is repeated until the server responds.
   private mutating func failed() -> [Effect] {
-    state = .idle
+    (state, unchanged) = (.idle, nil)
     failures += 1
     let pause = Effect.wait(seconds: min(5 << min(failures - 1, 6), Self.longestPause.failure))
     return failures == 1 ? [.request(.network), pause] : [pause]

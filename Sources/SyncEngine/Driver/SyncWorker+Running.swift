@@ -125,7 +125,7 @@ extension SyncWorker {
           case .look:
             ends = roundEnds
             event = .looked(try await facts())
-          case .ask(let cursor, let seconds): event = try await ask(cursor, seconds)
+          case .ask(let cursor, let projects, let seconds): event = try await ask(cursor, projects, seconds)
           case .request(let cause):
             ends = roundEnds
             signals.tell(.want(cause))
@@ -148,13 +148,17 @@ extension SyncWorker {
   private func facts() async throws -> LongPolling.Facts {
     let isInRound = isInRound
     let mayAsk = monitor.state == .offline ? false : try await mayUseNetwork()
-    return LongPolling.Facts(cursor: try await setting(.cursor), mayAsk: mayAsk, isInRound: isInRound)
+    let (cursor, projects) = try await vault.database.read { connection in
+      (try SyncSettings.value(.cursor, in: connection), try SyncSettings.scopes(in: connection))
+    }
+    return LongPolling.Facts(cursor: cursor, projects: projects, mayAsk: mayAsk, isInRound: isInRound)
   }
 
-  private func ask(_ cursor: String, _ seconds: Int) async throws -> LongPolling.Event {
+  private func ask(_ cursor: String, _ projects: [String], _ seconds: Int) async throws -> LongPolling.Event {
     let asked = clock.instant()
-    let isNew = try await remote.watch(cursor: cursor, seconds: seconds)
-    return .responded(isNew: isNew, isQuick: asked.duration(to: clock.instant()) < .seconds(1))
+    let response = try await remote.watch(cursor: cursor, projects: projects, seconds: seconds)
+    return .responded(
+      isNew: response.changed, isQuick: asked.duration(to: clock.instant()) < .seconds(1), cursor: response.cursor)
   }
 
   static func next(of ends: AsyncStream<Void>) async { for await _ in ends { return } }

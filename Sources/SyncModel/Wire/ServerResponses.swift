@@ -123,19 +123,24 @@ extension AccountInfo.Schema: WireMessage {
 
 /// The response to `GET /v1/watch`.
 public struct WatchResponse: Equatable, Sendable {
-  /// Whether a change follows the cursor.
+  /// Whether a change of the projects follows the cursor.
   public var changed: Bool
+  /// The cursor from which the next request goes on: behind changes of other projects. `nil` for the cursor of the request.
+  public var cursor: String?
 
   /// Creates a response.
-  public init(changed: Bool) { self.changed = changed }
+  public init(changed: Bool, cursor: String? = nil) { (self.changed, self.cursor) = (changed, cursor) }
 }
 
 extension WatchResponse: WireMessage {
   /// Parses the response.
   public init(wire: SyncValue) throws(SyncModelError) {
-    self.init(changed: try WireReader(wire).bool("changed"))
+    let reader = try WireReader(wire)
+    self.init(changed: try reader.bool("changed"), cursor: try reader.optional("cursor", reader.text))
   }
 
   /// The response in the wire format.
-  public var wire: SyncValue { ["changed": .bool(changed)] }
+  public var wire: SyncValue {
+    .object(SyncObject(present: ["changed": .bool(changed), "cursor": cursor.map(SyncValue.text)]))
+  }
 }

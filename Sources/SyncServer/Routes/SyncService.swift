@@ -196,6 +196,7 @@ extension SyncService {
     guard let text = call.request.query["cursor"] else {
       throw HTTPProblem.invalid("cursor is missing", field: "cursor")
     }
+    let projects = try call.projects()
     let cursor = try await storage.read(call.caller.account) { data in try Cursor(text, for: data) }
     let begin = environment.clock.instant()
     let place = WaitingPlaces.Place(
@@ -207,9 +208,14 @@ extension SyncService {
       throw HTTPProblem.tooManyRequests(retryAfter: max(1, Int(((time - begin) / .seconds(1)).rounded(.up))))
     }
     defer { waiting.withLock { $0.free(ticket) } }
-    let hasChanged = try await storage.waitForChange(
-      call.caller.account, after: cursor.sequence, seconds: seconds)
-    return .json(WatchResponse(changed: hasChanged).wire)
+    let result = try await storage.waitForChange(
+      call.caller.account, after: cursor.sequence, projects: projects, seconds: seconds)
+    switch result {
+    case .changed: return .json(WatchResponse(changed: true).wire)
+    case .unchanged(let sequence):
+      let next = Cursor(epoch: cursor.epoch, sequence: sequence, floor: cursor.floor)
+      return .json(WatchResponse(changed: false, cursor: next == cursor ? nil : next.text).wire)
+    }
   }
 
   private static let responseWeight = 64 << 20

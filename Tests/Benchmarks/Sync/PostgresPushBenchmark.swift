@@ -96,14 +96,18 @@ struct PostgresPushBenchmark {
 
   private func measureFloor(_ database: String, _ cluster: PostgresServer) throws -> Load {
     let before = try cluster.processorTime()
+    let start = ContinuousClock.now
+    // A number of transactions, because pgbench inherits a blocked SIGALRM from this process, with which it would not end.
     let output = try cluster.pgbench(
-      ["-n", "-M", "prepared", "-c", "\(accounts)", "-j", "2", "-T", "\(seconds)", "-f", "Tests/Benchmarks/push.sql"],
-      database: database)
+      [
+        "-n", "-M", "prepared", "-c", "\(accounts)", "-j", "2", "-t", "100", "-f",
+        FileManager.default.currentDirectoryPath + "/Tests/Benchmarks/push.sql",
+      ], database: database)
     let line = output.split(separator: "\n").first { $0.hasPrefix("number of transactions actually processed:") }
-    guard let count = line?.split(separator: " ").last.flatMap({ Int($0) }), count > 0 else {
-      throw BenchmarkFailure("pgbench has done nothing: \(output)")
-    }
-    return Load(pushes: count, seconds: Double(seconds), database: try cluster.processorTime() - before)
+    guard let count = line?.split(whereSeparator: { $0 == " " || $0 == "/" }).compactMap({ Int($0) }).first, count > 0
+    else { throw BenchmarkFailure("pgbench has done nothing: \(output)") }
+    return Load(
+      pushes: count, seconds: (ContinuousClock.now - start).inSeconds, database: try cluster.processorTime() - before)
   }
 
   /// Creates the tables of the server with an account for each client of pgbench.

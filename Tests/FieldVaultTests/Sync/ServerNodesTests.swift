@@ -7,6 +7,8 @@ import Testing
 @Suite(.serialized) struct ServerNodesTests {
   private let shop: Workshop
   private let program: String
+  /// The name and the address of the database.
+  private let name: String
   private let database: String
   private let server: PostgresServer
 
@@ -14,7 +16,8 @@ import Testing
     shop = try Workshop(vault: false)
     program = try builtProgram("fieldvault-server")
     server = try PostgresServer()
-    database = server.url(try server.makeDatabase())
+    name = try server.makeDatabase()
+    database = server.url(name)
     try shop.write("AKIDEXAMPLE\nwJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY\n", to: "s3.key")
     chmod(shop.path("s3.key"), 0o600)
   }
@@ -24,11 +27,11 @@ import Testing
   }
 
   /// Starts a node, and returns it with its address.
-  private func startNode() throws -> (running: Running, url: String) {
+  private func startNode(on url: String? = nil) throws -> (running: Running, url: String) {
     let node = try Running(
       program,
       [
-        "serve", "--database", database, "--listen", "127.0.0.1:0", "--schema", "restoration", "-q", "--s3-endpoint",
+        "serve", "--database", url ?? database, "--listen", "127.0.0.1:0", "--schema", "restoration", "-q", "--s3-endpoint",
         "https://127.0.0.1:9", "--s3-bucket", "photos", "--s3-credentials", shop.path("s3.key"),
       ], environment: shop.environment())
     try blockUntil("the node listens") { try node.outputSoFar().hasSuffix("\n") }
@@ -83,6 +86,40 @@ import Testing
     #expect(
       try run("/usr/bin/curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", second.url + "/v1/ready"]).output
         == "200")
+  }
+
+  @Test("devices send again what a promoted standby lacks")
+  func lostTail() throws {
+    let standby = try PostgresServer(standbyOf: server, name: "b")
+    let url = "host=\(server.folder),\(standby.folder) user=fv dbname=\(name)"
+    for (vault, person) in [("a.vault", "ada"), ("b.vault", "bob")] {
+      try shop.done("init", "--schema", "restoration", "--quiet", vault: vault)
+      try shop.write(try command("user", "add", person, "--account", "water").output, to: "token-\(vault)")
+    }
+    let node = try startNode(on: url)
+    defer { kill(node.running.process, SIGTERM) }
+    for vault in ["a.vault", "b.vault"] { try use(node.url, vault) }
+    try shop.done("put", "Project", "title=Elm", vault: "a.vault")
+    #expect(try sync("a.vault") == 0)
+    #expect(try sync("b.vault") == 0)
+    try blockUntil("the standby has the record") {
+      try standby.sql("SELECT count(*) FROM fieldvault.record WHERE entity_type = 'Project'", database: name) == "1"
+    }
+    // The standby receives nothing more, and the primary acknowledges all the same.
+    try standby.sql("ALTER SYSTEM SET primary_conninfo = ''")
+    try standby.sql("SELECT pg_reload_conf()")
+    try blockUntil("the standby is cut off") { try server.sql("SELECT count(*) FROM pg_stat_replication") == "0" }
+    let made = try shop.run(["put", "Project", "title=Oak"], vault: "a.vault")
+    let uuid = String(try #require(made.lines.first, "\(made.errors)"))
+    #expect(try sync("a.vault") == 0, "acknowledged")
+    server.kill()
+    try standby.promote()
+    #expect(
+      try standby.sql("SELECT count(*) FROM fieldvault.record WHERE entity_type = 'Project'", database: name) == "1",
+      "the standby lacks the acknowledged record")
+    #expect(try sync("a.vault") == 0)
+    #expect(try sync("b.vault") == 0)
+    #expect(try shop.run(["get", "Project", uuid, "--json"], vault: "b.vault").object()["title"] as? String == "Oak")
   }
 
   @Test("users and tokens are managed in the database, and mistakes name the option")

@@ -120,7 +120,9 @@ private struct UnchangingStorage: RecordStorage {
 
   func flushFailedCommits(_ account: AccountName) async throws {}
   func checkReadiness() async throws {}
-  func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool { false }
+  func waitForChange(
+    _ account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int
+  ) async throws -> WaitResult { .unchanged(until: sequence) }
   func stopWaiting() {}
   func close() {}
 }

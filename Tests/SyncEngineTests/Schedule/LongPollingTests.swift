@@ -6,11 +6,13 @@ import Testing
 @Suite struct LongPollingTests {
   private typealias Event = LongPolling.Event
 
-  private func looked(_ cursor: String? = "here", mayAsk: Bool = true, isInRound: Bool = false) -> Event {
-    .looked(LongPolling.Facts(cursor: cursor, mayAsk: mayAsk, isInRound: isInRound))
+  private func looked(
+    _ cursor: String? = "here", projects: [String] = [], mayAsk: Bool = true, isInRound: Bool = false
+  ) -> Event {
+    .looked(LongPolling.Facts(cursor: cursor, projects: projects, mayAsk: mayAsk, isInRound: isInRound))
   }
 
-  private let ask = LongPolling.Effect.ask(cursor: "here", seconds: 50)
+  private let ask = LongPolling.Effect.ask(cursor: "here", projects: [], seconds: 50)
 
   /// Returns long polls whose first request is outstanding.
   private func asking() -> LongPolling {
@@ -37,7 +39,31 @@ import Testing
     #expect(polling.handle(.responded(isNew: true, isQuick: false)) == [.look])
     #expect(polling.handle(looked()) == [.request(.remoteChange), .waitForRound])
     #expect(polling.handle(.roundEnded) == [.look])
-    #expect(polling.handle(looked("there")) == [.ask(cursor: "there", seconds: 50)])
+    #expect(polling.handle(looked("there")) == [.ask(cursor: "there", projects: [], seconds: 50)])
+  }
+
+  @Test("Requests go on behind changes of other projects, until a round, other projects or a failure")
+  func otherProjects() {
+    var polling = LongPolling()
+    func ask(_ event: LongPolling.Event) -> LongPolling.Effect? { polling.handle(event).first }
+    func unchanged(_ cursor: String?) {
+      _ = polling.handle(.responded(isNew: false, isQuick: false, cursor: cursor))
+    }
+    _ = polling.handle(.started)
+    #expect(ask(looked(projects: ["p"])) == .ask(cursor: "here", projects: ["p"], seconds: 50))
+    unchanged("behind")
+    #expect(ask(looked(projects: ["p"])) == .ask(cursor: "behind", projects: ["p"], seconds: 50))
+    unchanged(nil)
+    #expect(ask(looked(projects: ["p"])) == .ask(cursor: "behind", projects: ["p"], seconds: 50))
+    unchanged(nil)
+    #expect(ask(looked(projects: ["p", "q"])) == .ask(cursor: "here", projects: ["p", "q"], seconds: 50))
+    unchanged("behind")
+    #expect(ask(looked("there", projects: ["p", "q"])) == .ask(cursor: "there", projects: ["p", "q"], seconds: 50))
+    unchanged("beyond")
+    #expect(ask(looked("there", projects: ["p", "q"])) == .ask(cursor: "beyond", projects: ["p", "q"], seconds: 50))
+    _ = polling.handle(.failed)
+    _ = polling.handle(.waited)
+    #expect(ask(looked("there", projects: ["p", "q"])) == .ask(cursor: "there", projects: ["p", "q"], seconds: 50))
   }
 
   @Test("A change that a round has fetched meanwhile requests no other round")
@@ -46,7 +72,7 @@ import Testing
     _ = polling.handle(.responded(isNew: true, isQuick: false))
     #expect(polling.handle(looked(isInRound: true)) == [.waitForRound])
     #expect(polling.handle(.roundEnded) == [.look])
-    #expect(polling.handle(looked("there", isInRound: true)) == [.ask(cursor: "there", seconds: 50)])
+    #expect(polling.handle(looked("there", isInRound: true)) == [.ask(cursor: "there", projects: [], seconds: 50)])
   }
 
   @Test("A round under way is waited for once")
@@ -75,7 +101,7 @@ import Testing
     #expect(pause(isQuick: false) == ask)
     #expect(pause() == .wait(seconds: 1))
     // So does a round that has moved the cursor.
-    #expect(pause("there") == .ask(cursor: "there", seconds: 50))
+    #expect(pause("there") == .ask(cursor: "there", projects: [], seconds: 50))
   }
 
   @Test(

@@ -139,6 +139,7 @@ import Testing
       #"{"account":"water","epoch":"e1","protocol":2,"role":"service","schemas":[{"name":"restoration","version":8}],"#
         + #""serverTime":"2026-03-01T08:00:00.000Z","serverUuid":"s","service":"fieldvault","user":"ada"}"#)
     try expect(WatchResponse(changed: true), #"{"changed":true}"#)
+    try expect(WatchResponse(changed: false, cursor: "c2"), #"{"changed":false,"cursor":"c2"}"#)
     try expect(
       EntityDigests(
         serverTime: time, epoch: "e1", cursor: "c", entities: ["Room": DigestSummary(count: 12, digest: "aa")]),

@@ -273,8 +273,10 @@ private final class CountingStorage: RecordStorage {
 
   func flushFailedCommits(_ account: AccountName) async throws { try await storage.flushFailedCommits(account) }
   func checkReadiness() async throws { try await storage.checkReadiness() }
-  func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool {
-    try await storage.waitForChange(account, after: sequence, seconds: seconds)
+  func waitForChange(
+    _ account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int
+  ) async throws -> WaitResult {
+    try await storage.waitForChange(account, after: sequence, projects: projects, seconds: seconds)
   }
   func stopWaiting() { storage.stopWaiting() }
   func close() { storage.close() }

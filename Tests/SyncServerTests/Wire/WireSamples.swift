@@ -111,6 +111,6 @@ enum WireSamples {
     "RecordsRequest": [
       RecordsRequest(entityType: "Room", uuids: [uuid]), RecordsRequest(entityType: "Room", uuids: [], epoch: "e0"),
     ],
-    "Watch": [WatchResponse(changed: true), WatchResponse(changed: false)],
+    "Watch": [WatchResponse(changed: true), WatchResponse(changed: false, cursor: "1.e.7.0")],
   ]
 }

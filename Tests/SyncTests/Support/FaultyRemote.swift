@@ -58,8 +58,10 @@ final class FaultyRemote: Remote {
   func changes(cursor: String?, limit: Int, projects: [String]) async throws(RemoteFailure) -> ChangesPage {
     try await remote.changes(cursor: cursor, limit: limit, projects: projects)
   }
-  func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
-    try await remote.watch(cursor: cursor, seconds: seconds)
+  func watch(
+    cursor: String, projects: [String], seconds: Int
+  ) async throws(RemoteFailure) -> WatchResponse {
+    try await remote.watch(cursor: cursor, projects: projects, seconds: seconds)
   }
   func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {
     try await remote.digests(projects: projects)

@@ -100,13 +100,15 @@ final class InterveningRemote: Remote {
   /// Sets the immediate response to `watch`: whether changes are pending.
   func respondToWatch(_ response: @escaping @Sendable () -> Bool) { state.withLock { $0.watch = response } }
 
-  func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
+  func watch(
+    cursor: String, projects: [String], seconds: Int
+  ) async throws(RemoteFailure) -> WatchResponse {
     let watch = state.withLock { state in
       state.watches += 1
       return state.watch
     }
-    if let watch { return watch() }
-    return try await remote.watch(cursor: cursor, seconds: seconds)
+    if let watch { return WatchResponse(changed: watch()) }
+    return try await remote.watch(cursor: cursor, projects: projects, seconds: seconds)
   }
 
   func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {

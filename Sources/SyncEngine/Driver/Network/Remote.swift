@@ -37,8 +37,8 @@ public protocol Remote: Sendable {
   ///     all records.
   func changes(cursor: String?, limit: Int, projects: [String]) async throws(RemoteFailure) -> ChangesPage
 
-  /// Waits for a change after a cursor, at most `seconds` (1 to 55). Returns whether a change exists.
-  func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool
+  /// Waits for a change after a cursor, at most `seconds` (1 to 55); `projects` as in `changes`.
+  func watch(cursor: String, projects: [String], seconds: Int) async throws(RemoteFailure) -> WatchResponse
 
   /// Returns one digest for each entity; `projects` as in `changes`.
   func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests
@@ -165,9 +165,11 @@ public struct MonitoredRemote: Remote {
 
   /// Waits for changes. A successful long poll does not prove that the server accepts writes, so it does not reset the
   /// backoff.
-  public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
+  public func watch(
+    cursor: String, projects: [String], seconds: Int
+  ) async throws(RemoteFailure) -> WatchResponse {
     try await watched(isProof: false) { remote async throws(RemoteFailure) in
-      try await remote.watch(cursor: cursor, seconds: seconds)
+      try await remote.watch(cursor: cursor, projects: projects, seconds: seconds)
     }
   }
 
@@ -247,11 +249,13 @@ public struct FieldVaultRemote: Remote {
   }
 
   /// Requests `GET /v1/watch`.
-  public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
-    let response: WatchResponse = try await transport.ask(
+  public func watch(
+    cursor: String, projects: [String], seconds: Int
+  ) async throws(RemoteFailure) -> WatchResponse {
+    try await transport.ask(
       HTTPRequest(
-        "/v1/watch", query: [("cursor", cursor), ("timeout", String(seconds))], timeoutSeconds: Double(seconds)))
-    return response.changed
+        "/v1/watch", query: [("cursor", cursor), ("timeout", String(seconds))] + Self.query(projects),
+        timeoutSeconds: Double(seconds)))
   }
 
   /// Requests `GET /v1/digests`.

@@ -67,8 +67,10 @@ struct ObservedRemote: Remote {
     }
   }
 
-  func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
-    try await noted { remote async throws(RemoteFailure) in try await remote.watch(cursor: cursor, seconds: seconds) }
+  func watch(
+    cursor: String, projects: [String], seconds: Int
+  ) async throws(RemoteFailure) -> WatchResponse {
+    try await noted { remote async throws(RemoteFailure) in try await remote.watch(cursor: cursor, projects: projects, seconds: seconds) }
   }
 
   func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {
