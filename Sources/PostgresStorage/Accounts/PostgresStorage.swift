@@ -76,23 +76,23 @@ public final class PostgresStorage: RecordStorage {
   private func commit(
     _ account: AccountName, _ body: @escaping @Sendable (AccountWriter) throws -> Void
   ) async throws {
-    let (_, hasChanged, hasJobs) = try await change(account, body)
-    if hasChanged { changes.announce(account) }
+    let (_, scope, hasJobs) = try await change(account, body)
+    if let scope { changes.announce(account, scope) }
     if hasJobs { startJobs(of: account) }
   }
 
   private func change<Result: Sendable>(
     _ account: AccountName, _ body: @escaping @Sendable (AccountWriter) throws -> Result
-  ) async throws -> (result: Result, hasChanged: Bool, hasJobs: Bool) {
+  ) async throws -> (result: Result, scope: ChangeScope?, hasJobs: Bool) {
     try await whenUpToDate(account) { [database, schema, set] in
       try await database.transaction(.writing(account)) { connection in
         let (row, rows) = try AccountRow.lock(account, connection)
         guard row.isUpToDate(with: set, connection) else { throw IsOutdated() }
         let writer = try AccountWriter(rows, schema, database.environment)
         let result = try body(writer)
-        let (hasChanged, hasJobs) = try writer.finish()
+        let (scope, hasJobs) = try writer.finish()
         try rows.commit()
-        return (result, hasChanged, hasJobs)
+        return (result, scope, hasJobs)
       }
     }
   }
@@ -111,7 +111,7 @@ public final class PostgresStorage: RecordStorage {
   /// changes.
   private func bringUpToDate(_ account: AccountName) async throws {
     let (schema, set, environment) = (schema, set, database.environment)
-    let hasChanged = try await database.transaction(.writing(account)) { connection -> Bool in
+    let scope = try await database.transaction(.writing(account)) { connection -> ChangeScope? in
       let (row, rows) = try AccountRow.lock(account, connection)
       _ = try connection.run(TransactionStatements.allowIdleness())
       let writer = try AccountWriter(rows, schema, environment)
@@ -123,13 +123,13 @@ public final class PostgresStorage: RecordStorage {
         if try set.continues(before) { _ = try writer.upgrade(from: before.schemas, at: now) }
       }
       if row.incarnation != connection.incarnationNumber { _ = try writer.startEpoch(at: now) }
-      let (hasChanged, _) = try writer.finish()
+      let (scope, _) = try writer.finish()
       try set.save(to: connection)
       _ = try rows.run(AccountRow.markUpToDate(rows.account, .text(set.digest), .integer(connection.incarnationNumber)))
       try rows.commit()
-      return hasChanged
+      return scope
     }
-    if hasChanged { changes.announce(account) }
+    if let scope { changes.announce(account, scope) }
   }
 
   // MARK: Jobs
@@ -156,9 +156,9 @@ public final class PostgresStorage: RecordStorage {
   }
 
   private func startJobs(of account: AccountName) {
-    jobs.start(account, announce: { [changes] in changes.announce(account) }) { [self] in
-      let (_, hasChanged, hasJobs) = try await change(account) { try $0.work() }
-      return (hasChanged, hasJobs)
+    jobs.start(account, announce: { [changes] in changes.announce(account, ChangeScope()) }) { [self] in
+      let (_, scope, hasJobs) = try await change(account) { try $0.work() }
+      return (scope != nil, hasJobs)
     }
   }
 
@@ -172,7 +172,9 @@ public final class PostgresStorage: RecordStorage {
   public func waitForChange(
     _ account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int
   ) async throws -> WaitResult {
-    try await waiters.waitForChange(of: account, after: sequence, seconds: seconds) { sequence in
+    try await waiters.waitForChange(
+      of: account, after: sequence, projects: projects, seconds: seconds
+    ) { sequence in
       // Most looks find nothing new, which the account's row tells.
       let last = try await lastSequence(account)
       guard last > sequence, projects != nil else { return (last > sequence, last) }

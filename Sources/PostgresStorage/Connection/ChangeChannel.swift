@@ -17,8 +17,8 @@ import ServerStorage
 final class ChangeChannel: Sendable {
   private struct State {
     var isClosed = false
-    /// The accounts that have to be announced, by folder.
-    var unannounced: Set<String> = []
+    /// The changes that have to be announced, by the folder of the account.
+    var unannounced: [String: ChangeScope] = [:]
     var isAnnouncing = false
     /// The last known change of accounts with waiting requests, by folder.
     var lastSequences: [String: Int64] = [:]
@@ -72,14 +72,11 @@ final class ChangeChannel: Sendable {
   /// Returns the statement that notifies all nodes.
   static func notification(of text: String) -> Statement.Command { notify(.text(text)) }
 
-  /// A notification has at most 8,000 bytes.
-  private static let accountsPerNotification = 200
-
   /// Wakes the requests that wait for a change of an account, on all nodes.
-  func announce(_ account: AccountName) {
-    waiters.signal(folder: account.folder)
+  func announce(_ account: AccountName, _ scope: ChangeScope) {
+    waiters.signal(folder: account.folder, scope)
     let isToStart = state.withLock { state in
-      state.unannounced.insert(account.folder)
+      state.unannounced[account.folder, default: ChangeScope([])].formUnion(scope)
       defer { state.isAnnouncing = true }
       return !state.isAnnouncing && !state.isClosed
     }
@@ -88,14 +85,12 @@ final class ChangeChannel: Sendable {
 
   private func announceAll() async {
     while true {
-      let accounts = state.withLock { state -> [String] in
-        let some = Array(state.unannounced.prefix(Self.accountsPerNotification))
-        state.unannounced.subtract(some)
-        if some.isEmpty { state.isAnnouncing = false }
-        return some
+      let text = state.withLock { state in
+        let text = ChangeNotification.take(from: &state.unannounced, of: node)
+        if text == nil { state.isAnnouncing = false }
+        return text
       }
-      if accounts.isEmpty { return }
-      let text = ([node] + accounts).joined(separator: ",")
+      guard let text else { return }
       do {
         _ = try await database.transaction(.other) { connection in try connection.run(Self.notification(of: text)).count
         }
@@ -137,9 +132,8 @@ final class ChangeChannel: Sendable {
 
   private func receive(_ text: String) {
     if text == Self.tokensChanged { return database.tokens.clear() }
-    let parts = text.split(separator: ",")
-    guard let sender = parts.first, sender != node else { return }
-    for folder in parts.dropFirst() { waiters.signal(folder: String(folder)) }
+    guard let notification = ChangeNotification(text), notification.node != node else { return }
+    for (folder, scope) in notification.changes { waiters.signal(folder: folder, scope) }
   }
 
   // MARK: Polling

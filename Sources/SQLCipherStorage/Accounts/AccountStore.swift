@@ -30,12 +30,12 @@ final class AccountStore: JobOwner {
   /// Changes the account in one transaction.
   func write<Result: Sendable>(
     _ body: @escaping @Sendable (AccountWriter) throws -> Result
-  ) async throws -> (result: Result, hasChanged: Bool, hasJobs: Bool) {
+  ) async throws -> (result: Result, scope: ChangeScope?, hasJobs: Bool) {
     try await database.write { [schema] connection in
       let writer = try AccountWriter(EmbeddedRowsWriter(connection), schema, connection.environment)
       let result = try body(writer)
-      let (hasChanged, hasJobs) = try writer.finish()
-      return (result, hasChanged, hasJobs)
+      let (scope, hasJobs) = try writer.finish()
+      return (result, scope, hasJobs)
     }
   }
 
@@ -43,8 +43,8 @@ final class AccountStore: JobOwner {
   func startJobs() { jobs.start(for: self) }
 
   func doJob() async throws -> (hasChanged: Bool, hasJobs: Bool) {
-    let (_, hasChanged, hasJobs) = try await write { try $0.work() }
-    return (hasChanged, hasJobs)
+    let (_, scope, hasJobs) = try await write { try $0.work() }
+    return (scope != nil, hasJobs)
   }
 
   func signalChange() { waiters.signal() }

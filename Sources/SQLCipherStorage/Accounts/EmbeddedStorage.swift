@@ -99,8 +99,8 @@ public final class EmbeddedStorage: RecordStorage {
     _ account: AccountName, _ body: @escaping @Sendable (AccountWriter) throws -> Void
   ) async throws {
     let store = try await store(account)
-    let (_, hasChanged, hasJobs) = try await store.write(body)
-    if hasChanged { waiters.waiters(of: account).signal() }
+    let (_, scope, hasJobs) = try await store.write(body)
+    if let scope { waiters.waiters(of: account).signal(scope) }
     if hasJobs { store.startJobs() }
   }
 
@@ -122,7 +122,9 @@ public final class EmbeddedStorage: RecordStorage {
     _ account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int
   ) async throws -> WaitResult {
     // A waiting request does not keep the account open.
-    try await waiters.waitForChange(of: account, after: sequence, seconds: seconds) { sequence in
+    try await waiters.waitForChange(
+      of: account, after: sequence, projects: projects, seconds: seconds
+    ) { sequence in
       try await read(account) { (try $0.hasChange(after: sequence, projects: projects), try $0.lastSequence) }
     }
   }

@@ -22,6 +22,8 @@ package final class AccountWriter: RecordWriting {
   private var loadedDependents: [ReferenceValue: [String]] = [:]
   private var lastServerIds: [String: Int64]?
   private var attempts = 0
+  /// The devices that the written changes concern.
+  private var scope = ChangeScope([])
   /// The number of dependents that may still change in this transaction.
   var left = AccountWriter.dependentsPerWrite
   var isWorking = false
@@ -37,10 +39,10 @@ package final class AccountWriter: RecordWriting {
   }
 
   /// Writes the changes.
-  /// - Returns: whether the sequence has grown, and whether any jobs are left.
-  package func finish() throws -> (hasChanged: Bool, hasJobs: Bool) {
+  /// - Returns: the devices that the changes concern, `nil` if the sequence has not grown, and whether any jobs are left.
+  package func finish() throws -> (scope: ChangeScope?, hasJobs: Bool) {
     try flush()
-    return (state.header.lastSequence != firstSequence, !state.jobs.isEmpty)
+    return (state.header.lastSequence != firstSequence ? scope : nil, !state.jobs.isEmpty)
   }
 
   /// Writes the changes so far, so that queries of the engine find them.
@@ -59,6 +61,11 @@ package final class AccountWriter: RecordWriting {
       }
     }
     try rows.apply(changes)
+    // A new epoch concerns every device.
+    if changes.epochStartedAt != nil { scope = ChangeScope() }
+    for row in changes.records.values.flatMap({ [$0.old, $0.new] }).compactMap({ $0 }) {
+      scope.formUnion(ChangeScope(row.project.map { [$0] }))
+    }
     state = AccountState(header: state.header, jobs: state.jobs)
     (loaded, loadedHolders, loadedResponses, lastServerIds) = ([:], [:], [:], nil)
     (loadedTombstones, loadedDependents) = ([:], [:])

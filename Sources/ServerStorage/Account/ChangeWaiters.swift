@@ -1,12 +1,37 @@
 import Platform
 
+/// The devices that changes of an account concern.
+package struct ChangeScope: Equatable, Sendable {
+  /// The projects of the changed records; `nil` for all devices, because a record without a project changed.
+  package private(set) var projects: Set<String>?
+
+  /// Creates a scope; `nil` for all devices.
+  package init(_ projects: Set<String>? = nil) { self.projects = projects }
+
+  /// Adds other changes.
+  package mutating func formUnion(_ other: ChangeScope) {
+    projects = projects.flatMap { own in other.projects.map { own.union($0) } }
+  }
+
+  /// Whether changes concern a device that follows projects; `nil` for a device that follows all.
+  package func concerns(_ followed: Set<String>?) -> Bool {
+    guard let projects, let followed else { return true }
+    return !projects.isDisjoint(with: followed)
+  }
+}
+
 /// The requests that wait for the next change of an account. A waiting request uses no thread.
 package final class ChangeWaiters: Sendable {
+  private struct Waiter {
+    let projects: Set<String>?
+    let continuation: CheckedContinuation<Bool, Never>
+  }
+
   private struct State {
     var generation = 0
     var isClosed = false
     var lastTicket = 0
-    var waiting: [Int: CheckedContinuation<Bool, Never>] = [:]
+    var waiting: [Int: Waiter] = [:]
   }
 
   private let state = Locked(State())
@@ -22,28 +47,30 @@ package final class ChangeWaiters: Sendable {
   /// Whether a request waits.
   var isWaiting: Bool { state.withLock { !$0.waiting.isEmpty } }
 
-  /// Wakes the waiting requests after a change.
-  package func signal() {
-    let waiting = state.withLock { state -> [CheckedContinuation<Bool, Never>] in
+  /// Wakes the waiting requests that changes concern.
+  package func signal(_ scope: ChangeScope = ChangeScope()) {
+    let woken = state.withLock { state -> [Waiter] in
       state.generation += 1
-      defer { state.waiting = [:] }
-      return Array(state.waiting.values)
+      let woken = state.waiting.filter { scope.concerns($0.value.projects) }
+      for ticket in woken.keys { state.waiting[ticket] = nil }
+      return Array(woken.values)
     }
-    for continuation in waiting { continuation.resume(returning: true) }
+    for waiter in woken { waiter.continuation.resume(returning: true) }
   }
 
   /// Ends all waits.
   package func close() {
-    let waiting = state.withLock { state -> [CheckedContinuation<Bool, Never>] in
+    let waiting = state.withLock { state -> [Waiter] in
       state.isClosed = true
       defer { state.waiting = [:] }
       return Array(state.waiting.values)
     }
-    for continuation in waiting { continuation.resume(returning: false) }
+    for waiter in waiting { waiter.continuation.resume(returning: false) }
   }
 
   /// Waits for a change after a generation: true when there is one, false when the time is over or the task cancelled.
-  package func wait(after generation: Int, seconds: Int) async -> Bool {
+  /// - Parameter projects: the projects whose changes end the wait; `nil` for all.
+  package func wait(after generation: Int, projects: Set<String>? = nil, seconds: Int) async -> Bool {
     let ticket = state.withLock { state -> Int in
       state.lastTicket += 1
       return state.lastTicket
@@ -53,7 +80,7 @@ package final class ChangeWaiters: Sendable {
         let known = state.withLock { state -> Bool? in
           if state.generation != generation { return true }
           if state.isClosed || Task.isCancelled { return false }
-          state.waiting[ticket] = continuation
+          state.waiting[ticket] = Waiter(projects: projects, continuation: continuation)
           return nil
         }
         if let known { return continuation.resume(returning: known) }
@@ -68,7 +95,7 @@ package final class ChangeWaiters: Sendable {
   }
 
   private func end(_ ticket: Int) {
-    state.withLock { $0.waiting.removeValue(forKey: ticket) }?.resume(returning: false)
+    state.withLock { $0.waiting.removeValue(forKey: ticket) }?.continuation.resume(returning: false)
   }
 }
 
@@ -97,10 +124,12 @@ package final class AccountWaiters: Sendable {
   }
 
   /// Waits until an account has a change after a number of its sequence, at most for some seconds or until ``close()``.
-  /// - Parameter look: returns whether there is a change after a number, and the number of the account's last change. A
-  ///   number that was looked at is not looked at again, so that a wait costs no more than the changes meanwhile.
+  /// - Parameters:
+  ///   - projects: only changes of these projects, and of records without a project, count; `nil` for all.
+  ///   - look: returns whether there is a change after a number, and the number of the account's last change. A
+  ///     number that was looked at is not looked at again, so that a wait costs no more than the changes meanwhile.
   package func waitForChange(
-    of account: AccountName, after sequence: Int64, seconds: Int,
+    of account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int,
     look: (_ after: Int64) async throws -> (hasChange: Bool, last: Int64)
   ) async throws -> WaitResult {
     let waiters = waiters(of: account)
@@ -112,9 +141,15 @@ package final class AccountWaiters: Sendable {
       if found.hasChange { return .changed }
       seen = max(seen, found.last)
       let left = end - clock.instant()
-      guard left > .zero, await waiters.wait(after: generation, seconds: max(1, Int(left.components.seconds))) else {
-        return .unchanged(until: seen)
+      if left > .zero,
+        await waiters.wait(after: generation, projects: projects, seconds: max(1, Int(left.components.seconds)))
+      {
+        continue
       }
+      // Changes that did not concern the request have passed meanwhile.
+      guard waiters.generation != generation else { return .unchanged(until: seen) }
+      let last = try await look(seen)
+      return last.hasChange ? .changed : .unchanged(until: max(seen, last.last))
     }
   }
 
@@ -123,9 +158,11 @@ package final class AccountWaiters: Sendable {
     state.withLock { Array($0.accounts.values) }.filter(\.waiters.isWaiting).map(\.name)
   }
 
-  /// Wakes the requests that wait for a change of an account, which another node has changed.
+  /// Wakes the requests that wait for a change of an account.
   /// - Parameter folder: the name of the account's folder.
-  package func signal(folder: String) { state.withLock { $0.accounts[folder]?.waiters }?.signal() }
+  package func signal(folder: String, _ scope: ChangeScope = ChangeScope()) {
+    state.withLock { $0.accounts[folder]?.waiters }?.signal(scope)
+  }
 
   /// Ends all waits, now and later.
   package func close() {
