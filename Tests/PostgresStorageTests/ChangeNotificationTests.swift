@@ -1,4 +1,5 @@
 import ServerStorage
+import ServerSupport
 import TestSupport
 import Testing
 

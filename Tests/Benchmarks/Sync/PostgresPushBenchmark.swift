@@ -135,7 +135,8 @@ struct PostgresPushBenchmark {
 actor PushSender {
   private let transport: HTTPTransport
   private let device: String
-  private let project = ServerFilling.identifier()
+  /// The project of its records.
+  nonisolated let project = ServerFilling.identifier()
   private let room = ServerFilling.identifier()
   private var counter: Int64 = 0
 
@@ -155,6 +156,15 @@ actor PushSender {
       (0..<count).map { _ in
         operation("AtmosphericLog", ServerFilling.identifier(), ServerFilling.reading(Int(counter), project, room))
       })
+  }
+
+  /// Returns the changes of its project after a cursor; `nil` for all.
+  func changes(after cursor: String?) async throws -> ChangesPage {
+    let query = (cursor.map { [("cursor", $0)] } ?? []) + [("projects", project)]
+    var request = HTTPRequest("/v1/changes", query: query)
+    request.headers = [(WireProtocol.header, String(WireProtocol.version))]
+    let response = try await transport.send(request)
+    return try ChangesPage(wire: SyncValue(parsing: String(decoding: response.body, as: UTF8.self)))
   }
 
   private func operation(_ type: String, _ uuid: String, _ fields: SyncObject) -> PushOperation {

@@ -10,7 +10,7 @@ struct SlowClientsBenchmark {
   private let seconds = 30.0
 
   func findings() async throws -> [Finding] {
-    try allowDescriptors()
+    try allowDescriptors(for: connections)
     var findings: [Finding] = []
     // 516 connections of an address are more than the server takes from it, and 129 are fewer.
     for addresses in [2, 8] { findings.append(try await measure(from: addresses)) }
@@ -63,15 +63,5 @@ struct SlowClientsBenchmark {
     let start = ContinuousClock.now
     try await body()
     return (ContinuousClock.now - start).inSeconds
-  }
-
-  private func allowDescriptors() throws {
-    var limit = rlimit()
-    let kind = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-    guard getrlimit(kind, &limit) == 0 else { throw BenchmarkFailure("the limit of open files is not known") }
-    limit.rlim_cur = limit.rlim_max
-    guard limit.rlim_max > 2_000, setrlimit(kind, &limit) == 0 else {
-      throw BenchmarkFailure("\(connections) connections need more open files than \(limit.rlim_max)")
-    }
   }
 }

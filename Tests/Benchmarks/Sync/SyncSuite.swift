@@ -13,11 +13,13 @@ struct SyncSizes {
   var commands = 100_000
   var queuedFew = 5_000
   var queuedMany = 100_000
+  var waiting = 1_000
 
   /// The sizes that the promises name, which take a quarter of an hour.
   static let whole: SyncSizes = {
     var sizes = SyncSizes()
     (sizes.store, sizes.storeSmall, sizes.queue, sizes.photos) = (500_000, 5_000, 1_000_000, 500)
+    sizes.waiting = 10_000
     return sizes
   }()
 }
@@ -60,6 +62,7 @@ struct SyncSuite {
     }
     if parts.contains("server") {
       tell(try await PostgresPushBenchmark(folder: folder + "/server", rounds: rounds).findings())
+      tell(try await WaitingBenchmark(folder: folder + "/waiting", devices: sizes.waiting).findings())
     }
     if parts.contains("photos") {
       tell(

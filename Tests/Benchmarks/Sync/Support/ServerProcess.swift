@@ -20,7 +20,8 @@ final class ServerProcess {
     try "AKIDEXAMPLE\nwJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY\n".write(toFile: key, atomically: true, encoding: .utf8)
     chmod(key, 0o600)
     try self.init([
-      "--database", database, "--s3-endpoint", "https://127.0.0.1:9", "--s3-bucket", "photos", "--s3-credentials", key,
+      "--database", database, "--max-connections", "6000", "--max-connections-per-address", "6000", "--max-waiting", "8000",
+      "--max-waiting-per-user", "200", "--s3-endpoint", "https://127.0.0.1:9", "--s3-bucket", "photos", "--s3-credentials", key,
     ])
   }
 
@@ -56,6 +57,14 @@ final class ServerProcess {
       throw BenchmarkFailure("the server has no CPU clock")
     }
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+
+  /// The memory of the server now, in bytes.
+  func memory() throws -> Int {
+    let path = "/proc/\(process.processIdentifier)/statm"
+    let words = try String(contentsOfFile: path, encoding: .utf8).split(separator: " ")
+    guard words.count > 1, let pages = Int(words[1]) else { throw BenchmarkFailure("\(path) has no size") }
+    return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
   }
 
   func stop() {

@@ -98,3 +98,14 @@ final class SlowClients: Sendable {
     }
   }
 }
+
+/// Lets this process have so many connections.
+func allowDescriptors(for connections: Int) throws {
+  var limit = rlimit()
+  let kind = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+  guard getrlimit(kind, &limit) == 0 else { throw BenchmarkFailure("the limit of open files is not known") }
+  limit.rlim_cur = limit.rlim_max
+  guard limit.rlim_max > 900 + connections, setrlimit(kind, &limit) == 0 else {
+    throw BenchmarkFailure("\(connections) connections need more open files than \(limit.rlim_max)")
+  }
+}
