@@ -31,8 +31,8 @@ package protocol AccountRows {
   func record(of entityType: String, serverId: Int64) throws -> RecordName?
   /// Returns rows in the order of their sequence.
   func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage
-  /// Returns the number of records of a selection.
-  func count(_ selection: PageSelection) throws -> Int
+  /// Returns the number of records that changed after a number, including deleted ones.
+  func count(after sequence: Int64, projects: Set<String>?) throws -> Int
   /// Returns the sums of digests of an entity, or of all entities.
   /// - Parameter projects: the projects, with the empty one for records without a project; `nil` for all.
   func buckets(of entityType: String?, projects: Set<String>?) throws -> [(name: BucketName, sum: DigestSum)]

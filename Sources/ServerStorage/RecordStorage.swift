@@ -95,8 +95,11 @@ public protocol RecordReading {
   /// Returns the records that changed after a number, including deleted ones; without a number all records that are not
   /// deleted. A page of large records may have fewer than `limit` records, but has at least one unless the result is
   /// empty.
-  /// - Parameter projects: only records of these projects and records without a project; `nil` for all.
-  func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage
+  /// - Parameters:
+  ///   - projects: only records of these projects and records without a project; `nil` for all.
+  ///   - counted: the number of changes that an earlier page has counted after this number; `nil` counts them, at a cost
+  ///     that grows with their number.
+  func changes(after sequence: Int64?, limit: Int, projects: Set<String>?, counted: Int?) throws -> ChangePage
   /// Returns whether a record changed after a number; `projects` as in ``changes(after:limit:projects:)``.
   func hasChange(after sequence: Int64, projects: Set<String>?) throws -> Bool
   /// Returns the digests of the records that are not deleted, by entity. The cost depends on the number of buckets,
@@ -179,6 +182,13 @@ public protocol RecordWriting: RecordReading {
   func forgetDeletions(
     before time: Int64, after place: RetentionCursor?, atMost limit: Int
   ) throws -> (forgotten: Int, last: RetentionCursor?)
+}
+
+extension RecordReading {
+  /// Returns the records that changed after a number, and counts the further ones.
+  package func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage {
+    try changes(after: sequence, limit: limit, projects: projects, counted: nil)
+  }
 }
 
 extension RecordWriting {
@@ -281,7 +291,8 @@ public struct ChangePage: Sendable {
   public let records: [ServerRecord]
   /// The position after which the next page begins.
   public let end: Int64
-  /// The number of changes after this page.
+  /// The number of changes after this page, without those that came since they were counted. At least 1 unless this is the
+  /// last page.
   public let remaining: Int
 
   /// Creates a page from its parts.

@@ -34,6 +34,22 @@ import Testing
     #expect(try await client.pull(after: cursor).changes.isEmpty)
   }
 
+  @Test("Only the first page counts the remaining changes, and later changes still come") func countsOnce() async throws {
+    let uuids = try await makeProjects(10)
+    var page = try await client.get("/v1/changes?limit=4")
+    #expect(page["remaining"] == 6)
+    let later = try await makeProjects(3)
+    var seen = page.list("changes").compactMap { $0["entityUuid"]?.string }
+    var remaining: [SyncValue?] = []
+    while page["hasMore"] == true {
+      page = try await client.get("/v1/changes?limit=4&cursor=\(try #require(page.text("cursor")))")
+      seen += page.list("changes").compactMap { $0["entityUuid"]?.string }
+      remaining.append(page["remaining"])
+    }
+    #expect(seen == uuids + later)
+    #expect(remaining == [2, 1, 0])
+  }
+
   @Test("A first pull omits deleted records, and later pulls announce deletions") func firstPullLeavesOutWhatIsDeleted()
     async throws
   {

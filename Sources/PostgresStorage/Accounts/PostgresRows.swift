@@ -94,9 +94,9 @@ class PostgresRows: AccountRows {
     ORDER BY sequence LIMIT $5::bigint
     """)
 
-  final func count(_ selection: PageSelection) throws -> Int {
-    let statement = selection.onlyLive && !selection.withSeeds ? Self.liveCount : Self.count
-    return Int(try run(statement.with([account] + selection.values)).first { $0.integer(0) } ?? 0)
+  final func count(after sequence: Int64, projects: Set<String>?) throws -> Int {
+    let command = Self.count(account, .integer(sequence), projects.map { .texts($0.map { $0 }) } ?? .null)
+    return Int(try run(command).first { $0.integer(0) } ?? 0)
   }
 
   private static let count = Statement(
@@ -104,13 +104,6 @@ class PostgresRows: AccountRows {
     SELECT count(*) FROM fieldvault.record
     WHERE account_id = $1::uuid AND sequence > $2::bigint
       AND ($3::text[] IS NULL OR project IS NULL OR project = ANY ($3::text[]))
-      AND ($4::boolean IS FALSE OR is_deleted IS FALSE OR first_version = 0)
-    """)
-  private static let liveCount = Statement(
-    """
-    SELECT count(*) FROM fieldvault.record
-    WHERE account_id = $1::uuid AND sequence > $2::bigint AND is_deleted IS FALSE
-      AND ($3::text[] IS NULL OR project IS NULL OR project = ANY ($3::text[])) AND $4::boolean
     """)
 
   final func buckets(of entityType: String?, projects: Set<String>?) throws -> [(name: BucketName, sum: DigestSum)] {

@@ -76,9 +76,10 @@ class EmbeddedRows: AccountRows {
     return page
   }
 
-  final func count(_ selection: PageSelection) throws -> Int {
+  final func count(after sequence: Int64, projects: Set<String>?) throws -> Int {
+    let selection = PageSelection(after: sequence, projects: projects)
     // The plus keeps SQLite from reading the whole rows: an index holds all that is counted.
-    try connection.fetchOne(
+    return try connection.fetchOne(
       """
       SELECT count(*) FROM ServerRecord INDEXED BY ServerRecord_live
       WHERE isDeleted IN (0, 1) AND +sequence > \(selection.after) AND \(selection.condition)

@@ -29,8 +29,10 @@ package struct AccountReader: RecordReading {
   /// The approximate size in bytes after which a page ends early: the limit of a push.
   private static let pageWeight = 8 << 20
 
-  package func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage {
-    var selection = PageSelection(
+  package func changes(
+    after sequence: Int64?, limit: Int, projects: Set<String>?, counted: Int?
+  ) throws -> ChangePage {
+    let selection = PageSelection(
       after: sequence ?? 0, projects: projects, onlyLive: sequence == nil, withSeeds: sequence == nil)
     let page = try rows.page(selection, limit: limit, weight: Self.pageWeight)
     let deleted = try willBeDeleted(page.rows)
@@ -39,9 +41,10 @@ package struct AccountReader: RecordReading {
     guard !page.isLast, let last = page.rows.last else {
       return ChangePage(records: records, end: try lastSequence, remaining: 0)
     }
-    selection.after = last.record.sequence
-    selection.withSeeds = false
-    return ChangePage(records: records, end: last.record.sequence, remaining: max(1, try rows.count(selection)))
+    let end = last.record.sequence
+    // The following pages have deletions as well.
+    let remaining = try counted.map { $0 - page.rows.count } ?? rows.count(after: end, projects: projects)
+    return ChangePage(records: records, end: end, remaining: max(1, remaining))
   }
 
   package func hasChange(after sequence: Int64, projects: Set<String>?) throws -> Bool {

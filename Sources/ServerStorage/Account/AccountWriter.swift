@@ -89,8 +89,10 @@ package final class AccountWriter: RecordWriting {
     epochs.sharedVersion(of: record.version, startVersions: record.startVersions, with: epoch)
   }
 
-  package func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage {
-    try reader.changes(after: sequence, limit: limit, projects: projects)
+  package func changes(
+    after sequence: Int64?, limit: Int, projects: Set<String>?, counted: Int?
+  ) throws -> ChangePage {
+    try reader.changes(after: sequence, limit: limit, projects: projects, counted: counted)
   }
 
   package func hasChange(after sequence: Int64, projects: Set<String>?) throws -> Bool {

@@ -179,10 +179,12 @@ extension SyncService {
     let now = now
     return try await storage.read(call.caller.account) { data in
       let cursor = try text.map { try Cursor($0, for: data) }
-      let page = try data.changes(after: cursor?.sequence, limit: limit, projects: projects)
+      let page = try data.changes(
+        after: cursor?.sequence, limit: limit, projects: projects, counted: cursor?.remaining)
       let epoch = try data.epochs.current
       let next = Cursor(
-        epoch: epoch, sequence: page.end, floor: try cursor?.floor ?? data.lastSequence)
+        epoch: epoch, sequence: page.end, floor: try cursor?.floor ?? data.lastSequence,
+        remaining: page.remaining > 0 ? page.remaining : nil)
       return .json(
         ChangesPage(
           serverTime: now, epoch: epoch, changes: page.records.map { $0.remote(entities) }, cursor: next.text,
@@ -214,7 +216,7 @@ extension SyncService {
     case .changed: return .json(WatchResponse(changed: true).wire)
     case .unchanged(let sequence):
       let next = Cursor(epoch: cursor.epoch, sequence: sequence, floor: cursor.floor)
-      return .json(WatchResponse(changed: false, cursor: next == cursor ? nil : next.text).wire)
+      return .json(WatchResponse(changed: false, cursor: sequence == cursor.sequence ? nil : next.text).wire)
     }
   }
 
