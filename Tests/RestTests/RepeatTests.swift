@@ -169,4 +169,19 @@ import Testing
     #expect(api.requests.filter { $0.line.hasPrefix("DELETE") }.map(\.line) == ["DELETE /stations/7 HTTP/1.1"])
     #expect(try await device.values("SELECT status FROM OfflineSyncQueue WHERE completedAt IS NULL") == [])
   }
+
+  // Found by the simulation, seed 3971: the restored record was created a second time.
+  @Test("A record whose create the API may have stored cannot be restored after a discard", arguments: Rule.allCases)
+  func discardAfterStoredCreate(rule: Rule) async throws {
+    let api = try Self.api(rule, stored: Self.stored)
+    defer { api.close() }
+    let device = try await Self.deviceWithPerhapsStored(api, Self.routes(rule))
+    let posts = api.requests.count { $0.line.hasPrefix("POST") }
+    try await device.discard("Station")
+    try await device.write("UPDATE OfflineStation SET isDeleted = 0")
+    try await device.write("UPDATE OfflineStation SET title = 'new'")
+    _ = try await device.worker.sync(RoundRequest(pulls: false))
+    #expect(api.requests.count { $0.line.hasPrefix("POST") } == posts)
+    #expect(try await device.values("SELECT title FROM OfflineStation") == [])
+  }
 }

@@ -24,7 +24,8 @@ extension SyncTransaction {
   }
 
   /// Discards an operation: its record returns to the version that the server has. A record that the server never had is removed
-  /// with its dependents.
+  /// with its dependents. If a REST remote may have created the record, its row goes as well: the remote cannot recognise the
+  /// record when it is restored and sent again.
   /// - Returns: the number of removed records.
   /// - Throws: ``VaultError`` with `noSuchRecord`; with `busy` while an operation of the record is in flight; with
   ///   `badValue` or `refused` if another record has a UNIQUE value that the record would regain, or if a remaining
@@ -39,12 +40,42 @@ extension SyncTransaction {
         hint: "wait for the response, or sync again if none arrives; then change the record again")
     }
     guard let table = catalog.tables[operation.entityType],
-      var record = try table.find(key: operation.entityId, in: connection)
+      let record = try table.find(key: operation.entityId, in: connection)
     else {
       try outbox.remove(operation)
       return 0
     }
-    let type = operation.entityType
+    let mayBeCreated = try mayBeCreated(by: all)
+    let gone = try discardOperations(of: record, table)
+    if mayBeCreated { try removeRows(of: record, table) }
+    return gone
+  }
+
+  /// Returns whether a REST remote may have created the record of some operations, or created it again, without a response.
+  private func mayBeCreated(by operations: [QueuedOperation]) throws -> Bool {
+    guard try SyncSettings.value(.remoteRoutes, in: connection) != nil else { return false }
+    return try operations.contains { operation in
+      guard operation.sendCount > 0 else { return false }
+      if operation.kind == .create { return true }
+      return try operation.kind == .update
+        && BaseTable.find(operation.entityType, operation.entityId, in: connection)?.isDeleted == true
+    }
+  }
+
+  /// Removes the rows of a deleted record and of its dependents, except those that other rows need.
+  private func removeRows(of record: StoredRecord, _ table: RecordTable) throws {
+    let dependents = Dependents(connection: connection, entities: catalog.entities)
+    for (entity, keys) in try dependents.all(of: table.entity, [record.key], onlyLive: false).reversed() {
+      guard let table = catalog.tables[entity.type] else { continue }
+      for key in keys {
+        if let record = try table.find(key: key, in: connection) { _ = try purgeDeleted(record.uuid, of: table) }
+      }
+    }
+  }
+
+  private func discardOperations(of record: StoredRecord, _ table: RecordTable) throws -> Int {
+    var record = record
+    let type = table.entity.type
     let conflict = try OpenConflict.find(of: record, type, in: connection)
     try conflicts.close(of: record, table, resolution: "remote_wins", by: nil, note: "discarded with its operation")
     // The base of a record in conflict is older than the server's version.
