@@ -304,7 +304,8 @@ extension RemoteChanges {
   ///   reference.
   private func take(_ fields: SyncObject, _ record: StoredRecord, _ table: RecordTable) throws -> Bool {
     let type = table.entity.type
-    guard try QueuedOperation.sealed(type, record.key, in: connection).isEmpty else { return false }
+    let sealed = try QueuedOperation.sealed(type, record.key, in: connection).first
+    if let sealed, try !mustReopen(sealed, fields, record) { return false }
     if let conflict = try OpenConflict.find(of: record, type, in: connection) {
       return try add(fields, to: conflict)
     }
@@ -316,6 +317,7 @@ extension RemoteChanges {
       entityType: type, entityUuid: record.uuid, serverId: record.serverId, createdAt: record.createdAt, state: state)
     do {
       try undoable(isPart: true) {
+        if let sealed { try outbox.apply(.reopened, to: sealed) }
         if record.isDirty {
           try rebase(record, base: base, on: remote, table)
         } else {
@@ -332,6 +334,17 @@ extension RemoteChanges {
       return false
     }
     return true
+  }
+
+  /// Returns whether the user has edited a field whose kept value the device did not show. The server would take the sealed
+  /// operation for an edit of that value, because its base has the same version.
+  private func mustReopen(_ sealed: QueuedOperation, _ fields: SyncObject, _ record: StoredRecord) throws -> Bool {
+    guard sealed.state != .inFlight, let base = try BaseTable.find(sealed.entityType, record.key, in: connection) else {
+      return false
+    }
+    return fields.members.contains {
+      base.fields[$0.name] != $0.value && record.state.fields[$0.name] != base.fields[$0.name]
+    }
   }
 
   /// Adds the fields to the remote version of a conflict, so that the user decides about them as well.

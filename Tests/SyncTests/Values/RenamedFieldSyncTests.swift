@@ -116,4 +116,41 @@ import Testing
     #expect(try await two.values("SELECT name FROM OfflineBed") == ["mine"])
     await newer.server.stop()
   }
+
+  // Found by the simulation, seed 5129: the server took the edit for one of the value that the device did not show.
+  @Test("An edit of a field whose renamed value the device did not show is a conflict after the upgrade")
+  func unseenValue() async throws {
+    func schema(_ version: Int) -> Schema {
+      let beds = Self.schema(1).migrations[0]
+      let manual = beds.sql.replacing("'client_wins'", with: "'manual'")
+      return Schema(
+        name: "garden",
+        migrations: [
+          MigrationFile(version: 1, name: beds.name, sql: manual),
+          MigrationFile(version: 2, name: "remarks", sql: "ALTER TABLE OfflineBed RENAME COLUMN note TO remark;"),
+        ].filter { $0.version <= version })
+    }
+    let server = try LocalServer(schemas: [schema(2)])
+    let newer = try await Device("ben", at: server, schema: schema(2))
+    let older = try await Device("ada", at: server, schema: schema(1))
+    let uuid = UUID.version7().uuidString.lowercased()
+    try await newer.write { db in
+      try db.execute("INSERT INTO OfflineBed (uuid, title, remark) VALUES (\(uuid), 'old', 'theirs')")
+    }
+    try await newer.sync()
+    try await older.sync()
+    try await older.write { try $0.execute("UPDATE OfflineBed SET note = 'mine'") }
+    try await older.vault.sync { transaction in
+      try transaction.release(try transaction.nextBatch(limit: 25).operations.map(\.operationId))
+    }
+    older.vault.close()
+    let upgraded = try Device(opening: older.folder, url: server.server.url, token: older.token, schema: schema(2))
+    try await upgraded.sync()
+    try await newer.sync()
+    #expect(try await newer.values("SELECT remark FROM OfflineBed") == ["theirs"])
+    #expect(
+      try await upgraded.values("SELECT conflictType || ' ' || fields FROM OfflineConflictResolution")
+        == [#"concurrent_edit ["remark"]"#])
+    await server.server.stop()
+  }
 }
