@@ -131,13 +131,13 @@ extension Comparing {
   fileprivate mutating func compare(_ theirs: [RecordDigest]) {
     for record in theirs {
       let own = here.removeValue(forKey: record.entityUuid)
-      if own?.digest == record.digest {
-        if own?.version != record.version, !keepsCursor { renumbered.append(record) }
-      } else if own != nil, plain[record.entityUuid] == record.digest {
-        ignored.append(record.entityUuid)
-      } else {
+      let isEqual = own?.digest == record.digest
+      guard isEqual || own != nil && plain[record.entityUuid] == record.digest else {
         wanted.append(record.entityUuid)
+        continue
       }
+      if !isEqual { ignored.append(record.entityUuid) }
+      if own?.version != record.version, !keepsCursor { renumbered.append(record) }
     }
   }
 
