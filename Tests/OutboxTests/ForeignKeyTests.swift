@@ -133,6 +133,28 @@ import VaultStore
     #expect(sent.map(\.baseVersion) == [1] && sent.first?.patch.isDeleted == false)
   }
 
+  // Found by reading: after a restoration, the row kept its reference, which the server does not have.
+  @Test("A deletion on both sides does not count as the version of a row that keeps its reference")
+  func deletionOnBothSidesWithoutParent() throws {
+    try apply(
+      Self.version(1, of: "Unit", "u1", Self.unit), Self.version(1, of: "Unit", "u2", ["site": "b", "number": 1]),
+      Self.version(1, of: "Note", "n1", ["unitId": "u1"]))
+    try database.write { db in
+      try db.execute("UPDATE OfflineNote SET unitId = (SELECT id FROM OfflineUnit WHERE uuid = 'u2')")
+      try db.execute("DELETE FROM OfflineNote")
+    }
+    let sent = try #require(try sync { try $0.nextBatch(limit: 10).operations.first })
+    let remote = Self.version(2, of: "Note", "n1", ["unitId": "nowhere"], isDeleted: true)
+    var counts = PushCounts()
+    try sync {
+      try $0.acknowledge(
+        .conflict(.deletedRemotely, fields: ["unitId"], record: remote), of: sent, jitter: 0, counts: &counts)
+    }
+    #expect(try values("SELECT isDeleted || isDirty || syncVersion FROM OfflineNote") == ["101"])
+    try database.write { try $0.execute("UPDATE OfflineNote SET isDeleted = 0") }
+    #expect(try sync { try $0.nextBatch(limit: 10).operations }.map(\.baseVersion) == [1])
+  }
+
   // Found by the simulation, seed 140: the reference was left dangling, because SQLite forgets violations when
   // `defer_foreign_keys` is switched off.
   @Test(

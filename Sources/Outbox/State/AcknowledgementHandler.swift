@@ -246,16 +246,22 @@ struct AcknowledgementHandler: SyncComponent {
           lastSyncedAt: serverNow), isGone: true, in: connection)
       record = try table.find(key: record.key, in: connection) ?? record
     }
-    // The row keeps a reference whose server value is a record that is missing here. It is not sent again: after a
-    // restoration the server's version replaces it.
+    // The row keeps a reference whose server value is a record that is missing here. It is not sent again.
+    let keepsReference = references.contains { remote.state.fields[$0] != record.state.fields[$0] }
     for name in references { remote.state.fields[name] = record.state.fields[name] }
     let base = try BaseTable.find(type, record.key, in: connection)
     var edits = RecordPatch(from: base ?? remote.state, to: record.state).fields
     for name in references { edits[name] = nil }
+    var rebasing = RemoteChanges.Rebasing.clean
     if edits == sent.patch.fields, sent.baseVersion == remote.state.syncVersion {
-      return try resolver.adopt(record, on: remote.state, remote: remote.state, table)
+      try resolver.adopt(record, on: remote.state, remote: remote.state, table)
+    } else {
+      rebasing = try changes.rebase(record, base: base, on: remote, table)
     }
-    _ = try changes.rebase(record, base: base, on: remote, table)
+    // With the version of its reference, the server merges a restoration, and its own reference replaces this one.
+    if keepsReference, rebasing == .clean, record.state.syncVersion > 0 {
+      try changes.align(type, record.uuid, version: record.state.syncVersion)
+    }
   }
 
   // MARK: Rejections
