@@ -195,7 +195,8 @@ import VaultKeys
     }
   }
 
-  @Test("After a change of server each local file is queued for upload") func anotherServerIsSentEverythingThatIsHere()
+  @Test("After a change of server each local file is queued for upload, in bounded transactions")
+  func anotherServerIsSentEverythingThatIsHere()
     throws
   {
     try bench.addPhoto(contents[0], isTyped: false, version: 1)
@@ -208,8 +209,12 @@ import VaultKeys
       try transaction.connection.execute(
         "UPDATE AttachmentContent SET full = 'evicted' WHERE contentUuid = \(contents[1])")
       #expect(try !transaction.forgetServer())
-      try transaction.forgetServersFiles()
+      #expect(try !transaction.forgetServersFiles())
+      try transaction.beginForgettingServersFiles()
     }
+    var parts = 1
+    while try bench.sync({ try $0.forgetServersFiles(limit: 1) }) { parts += 1 }
+    #expect(parts == 3)
     #expect(
       try bench.texts("SELECT variant || ' ' || direction FROM AttachmentTransfer ORDER BY transferNumber")
         == ["thumbnail upload", "full upload"])

@@ -55,19 +55,35 @@ extension SyncTransaction {
     return connection.changedRowCount
   }
 
-  /// Forgets which files the server holds. Queues local files for upload and marks evicted files as absent.
-  /// Discards all queued transfers.
-  package func forgetServersFiles() throws {
-    try connection.execute("DELETE FROM AttachmentTransfer")
+  /// Notes that the vault was pointed at another server, so that ``forgetServersFiles(limit:)`` has work to do.
+  package func beginForgettingServersFiles() throws { try SyncSettings.set(.forgottenFile, "", in: connection) }
+
+  /// Forgets which files of some contents a former server holds. Queues local files for upload, marks evicted files as
+  /// absent, and discards queued transfers. The other contents follow in further transactions, before the vault syncs with
+  /// any server.
+  /// - Parameter limit: the most contents, so that the transaction stays short.
+  /// - Returns: whether contents may be left.
+  package func forgetServersFiles(limit: Int = 500) throws -> Bool {
+    guard let first = try SyncSettings.value(.forgottenFile, in: connection) else { return false }
+    let found = try connection.fetch(
+      "SELECT contentUuid FROM AttachmentContent WHERE contentUuid > \(first) ORDER BY contentUuid LIMIT \(limit)",
+      as: String.self)
+    let last = found.count < limit ? nil : found.last
+    try SyncSettings.set(.forgottenFile, last, in: connection)
+    guard let end = found.last else { return false }
+    let range: SQL = "contentUuid > \(first) AND contentUuid <= \(end)"
+    try connection.execute("DELETE FROM AttachmentTransfer WHERE \(range)")
     try connection.execute(
       """
       UPDATE AttachmentContent SET serverHasFull = 0, serverHasThumbnail = 0, comparedFull = NULL, comparedThumbnail = NULL,
         full = CASE full WHEN 'evicted' THEN 'absent' ELSE full END,
         thumbnail = CASE thumbnail WHEN 'evicted' THEN 'absent' ELSE thumbnail END
+      WHERE \(range)
       """)
     let here = try connection.fetch(
-      "SELECT contentUuid FROM AttachmentContent WHERE full = 'here' OR thumbnail = 'here' ORDER BY addedAt",
+      "SELECT contentUuid FROM AttachmentContent WHERE \(range) AND (full = 'here' OR thumbnail = 'here') ORDER BY addedAt",
       as: String.self)
     for content in here { try queueUploads(of: content) }
+    return last != nil
   }
 }

@@ -5,7 +5,7 @@ import SyncModel
 package struct ServerIdentity: Sendable {
   /// Whether the vault was filled from another server, so that the caller forgets that server's files.
   package var isOtherServer = false
-  /// Whether records are left that are linked to a former server. The server has to be identified again.
+  /// Whether records or files are left that are linked to a former server. The server has to be identified again.
   package var isForgetting = false
   /// The reason why the device does not sync with this server.
   package var problem: (message: String, remedy: Remedy, isSchema: Bool)?
@@ -68,7 +68,9 @@ extension SyncTransaction {
     let isOtherServer = server != nil && server != info.serverUuid
     if try isOtherServer || isForgettingServer {
       result.isOtherServer = isOtherServer
-      result.isForgetting = try forgetServer()
+      let hasMore = try forgetServer()
+      // The files follow.
+      result.isForgetting = hasMore || isOtherServer
       if result.isForgetting { return result }
     } else if let account, account != info.account {
       result.problem = Self.accountProblem(account, info)

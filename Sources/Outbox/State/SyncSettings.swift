@@ -59,6 +59,8 @@ package enum SyncSettings {
     case lacksEntities
     /// Set while records are left that are linked to a former server: the last record without a link, as `[TYPE, LOCAL ID]`.
     case forgottenRecord
+    /// Set while files are left that count as held by a former server: the last content without such a file.
+    case forgottenFile
     /// Changed to request a round from a worker in another process.
     case roundRequest = "nudge"
     /// Whether the first pull has reached its end.

@@ -85,8 +85,13 @@ extension SyncTransaction {
     case .tidy: return .more(try tidy())
     case .identify(let account, let facts):
       try note(serverTime: account.serverTime, between: facts.sentAt, and: facts.receivedAt)
+      if try forgetServersFiles() {
+        var identity = ServerIdentity()
+        identity.isForgetting = true
+        return .identity(identity)
+      }
       let identity = try identify(account)
-      if identity.isOtherServer { try forgetServersFiles() }
+      if identity.isOtherServer { try beginForgettingServersFiles() }
       return .identity(identity)
     case .requireHistory(let account): try requireHistory(of: account)
     case .follow(let active, let mark): try follow(active: active, mark: mark)

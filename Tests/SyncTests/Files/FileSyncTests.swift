@@ -80,6 +80,20 @@ import VaultKeys
     #expect(try await two.sync().filesFetched == 0)
   }
 
+  @Test("Another server receives the files that the former one has")
+  func anotherServer() async throws {
+    let photo = try attach(one, bytes: 5_000, "roof.bin")
+    #expect(try await one.sync().filesSent == 1)
+    let other = try LocalServer()
+    let moved = try Device.worker(one.vault, url: other.server.url, token: try other.token("ada"))
+    let report = try await moved.sync()
+    #expect(report.pushed == 2 && report.filesSent == 1)
+    let three = try await Device("cleo", at: other)
+    try await three.sync()
+    try want(three, photo)
+    #expect(try await three.sync().filesFetched == 1)
+  }
+
   /// The server rejects one file as too large. The records and the other file still sync.
   @Test("A rejected photo delays neither records nor other photos") func aFailedPhotoDelaysNothing() async throws {
     _ = try attach(one, bytes: 4_000_000, "a-huge.bin")
