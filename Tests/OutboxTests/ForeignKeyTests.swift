@@ -155,6 +155,21 @@ import VaultStore
     #expect(try sync { try $0.nextBatch(limit: 10).operations }.map(\.baseVersion) == [1])
   }
 
+  // Found by the simulation, seed 6220: the deletion waited for ever, and no decision ended the conflict of the dependent.
+  @Test("A deletion whose version has a UNIQUE value of another record keeps the values by which rows reference it")
+  func deletionWithReferencedValues() throws {
+    try apply(Self.version(1, of: "Unit", "u1", Self.unit))
+    try database.write { db in
+      try db.execute("INSERT INTO OfflineUnit (uuid, site, number, code) VALUES ('u2', 'b', 2, 'x')")
+      try db.execute("INSERT INTO OfflineReading (uuid, site, number, value) VALUES ('r1', 'a', 1, 5)")
+    }
+    let deleted = Self.unit.overlaid(with: ["code": "x"])
+    try apply(Self.version(2, of: "Unit", "u1", deleted, isDeleted: true))
+    #expect(try values("SELECT reason FROM SyncInbox") == [])
+    #expect(try values("SELECT isDeleted || site || number FROM OfflineUnit WHERE uuid = 'u1'") == ["1a1"])
+    #expect(try values("SELECT site || number FROM OfflineReading WHERE isDeleted = 0") == ["a1"])
+  }
+
   // Found by the simulation, seed 140: the reference was left dangling, because SQLite forgets violations when
   // `defer_foreign_keys` is switched off.
   @Test(

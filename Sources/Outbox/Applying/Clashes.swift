@@ -99,11 +99,27 @@ extension RemoteChanges {
         guard let table = catalog.tables[remote.entityType] else { continue }
         try delete(remote, from: table, counts: &counts)
       }
+      let claimed = try claimedKeys(set)
       for remote in set {
-        if let table = catalog.tables[remote.entityType] { try clear(remote, table) }
+        // The row of a deletion is not written again, so it keeps the values that no other version needs. Other rows may
+        // reference them.
+        let keys = remote.state.isDeleted ? claimed[remote.entityUuid] ?? [] : nil
+        if let table = catalog.tables[remote.entityType] { try clear(remote, table, keys) }
       }
       for remote in parentsFirst(set.filter { !$0.state.isDeleted }) { try applyNow(remote, counts: &counts) }
     }
+  }
+
+  /// Returns the names of the unique keys whose values versions of a set need, by the record that has them.
+  private func claimedKeys(_ set: [RemoteRecord]) throws -> [String: Set<String>] {
+    var claimed: [String: Set<String>] = [:]
+    for remote in set where !remote.state.isDeleted {
+      guard let table = catalog.tables[remote.entityType] else { continue }
+      for holder in try table.holders(of: remote.state.fields, besides: remote.entityUuid, in: connection) {
+        claimed[holder.uuid, default: []].insert(holder.key.name)
+      }
+    }
+    return claimed
   }
 
   /// Orders versions: a referenced record before those that reference it. The rest of a cycle keeps its order.
@@ -157,11 +173,12 @@ extension RemoteChanges {
 
   /// Removes the UNIQUE values from a row whose next version follows in the same set. A column becomes NULL if it
   /// may, otherwise it receives a value that no other row has.
-  private func clear(_ remote: RemoteRecord, _ table: RecordTable) throws {
+  /// - Parameter keys: the names of the keys to clear; `nil` for all.
+  private func clear(_ remote: RemoteRecord, _ table: RecordTable, _ keys: Set<String>? = nil) throws {
     guard let record = try table.find(remote.entityUuid, in: connection), !record.isDirty else { return }
     var assignments: [SQL] = []
     var names: [String] = []
-    for key in try table.uniqueKeys(in: connection) {
+    for key in try table.uniqueKeys(in: connection) where keys?.contains(key.name) ?? true {
       let having = key.having(remote.state.fields)
       let cleared = having.clearing(connection.environment, referenced: table.referencedColumns)
       guard let (column, value) = cleared else { continue }
