@@ -14,6 +14,9 @@ struct JournalCheck {
   let resent: Set<String>
   /// Records that users of other devices have restored, on copies of the vault also before the server had the record.
   let restoredElsewhere: Set<String>
+  /// Records that an API has below another record than before. A device that deletes them with their former parent gets them
+  /// back, without its edits.
+  var moved: Set<String> = []
 
   private enum Verdict { case settled, waits, lost }
 
@@ -75,7 +78,8 @@ struct JournalCheck {
     if isDirty, marker == entry.marker { return .waits }
     // Another device may have sent a record again that was deleted here with another one, and the user of a copy of the
     // vault may have restored it before the server had it.
-    let mayReturn = isDeleted || resent.contains(entry.uuid) || !restoredElsewhere.isEmpty
+    let mayReturn =
+      isDeleted || resent.contains(entry.uuid) || !restoredElsewhere.isEmpty || moved.contains(entry.uuid)
     return mayReturn && !any.isDisjoint(with: [.delete, .decide]) ? .settled : .lost
   }
 

@@ -39,6 +39,8 @@ struct APIStore: Sendable {
   private var last: [String: Int64] = [:]
   /// The resources that were deleted, by entity.
   private(set) var deleted: [String: Set<Int64>] = [:]
+  /// The resources that have changed the resource with which they would be deleted, by entity.
+  private var moved: [String: Set<Int64>] = [:]
   /// The ids of the resources that ever had a title, by title.
   private(set) var titles: [String: Set<Int64>] = [:]
 
@@ -66,6 +68,17 @@ struct APIStore: Sendable {
     return codes
   }
 
+  /// Returns whether a resource was moved, or one with which it would be deleted.
+  func hasMoved(_ entity: String, _ id: Int64) -> Bool {
+    if moved[entity]?.contains(id) == true { return true }
+    return (references[entity] ?? []).contains { reference in
+      guard reference.cascades, case .integer(let parent)? = resource(entity, id)?.fields[reference.column] else {
+        return false
+      }
+      return hasMoved(reference.entity, parent)
+    }
+  }
+
   // MARK: Changes
 
   mutating func create(
@@ -84,6 +97,10 @@ struct APIStore: Sendable {
     guard var resource = resource(entity, id) else { throw Refusal(status: 404, message: "no such \(entity)") }
     let all = resource.fields.overlaid(with: fields)
     try check(entity, all)
+    let isMoved = (references[entity] ?? []).contains {
+      $0.cascades && all[$0.column] != resource.fields[$0.column]
+    }
+    if isMoved { moved[entity, default: []].insert(id) }
     resource.fields = all
     resources[entity]?[id] = resource
     note(resource)

@@ -30,6 +30,7 @@ struct RestCheck {
       markers[entry.uuid, default: []].insert(entry.marker)
       ids[entry.uuid, default: []].formUnion(found)
     }
+    let moved = entries.filter { entry in (ids[entry.uuid] ?? []).contains { api.store.hasMoved(entry.entity, $0) } }
     var deleted: Set<String> = []
     for entry in entries where entry.kind == .delete {
       // If the response to a create is lost and the repetition is refused, no device knows the id, and the rule has no look-up.
@@ -43,7 +44,7 @@ struct RestCheck {
     do {
       try JournalCheck(
         device: device, connection: connection, markers: markers, deletedAtServer: deleted, resent: [],
-        restoredElsewhere: []
+        restoredElsewhere: [], moved: Set(moved.map(\.uuid))
       ).check()
     } catch let violation as Violation {
       throw Violation(violation.statement, violation.details + (try states(named: violation, connection)))
