@@ -56,6 +56,7 @@ extension SimulatedWorld {
     }
     guard let digests else { throw Violation(5, "the devices do not become quiet in two days") }
     try probeReusedKey()
+    try probeOldBase()
     try perform { try await server.stop(byPowerCut: false) }
     try markRetention()
     for device in devices { try tallyConflicts(of: device) }
@@ -68,13 +69,42 @@ extension SimulatedWorld {
   private func probeReusedKey() throws {
     let database = try server.store.open()
     defer { database.close() }
-    let keys = try database.read { try $0.fetch("SELECT idempotencyKey FROM ServerAnswer ORDER BY 1", as: String.self) }
+    let responses = try database.read { connection in
+      try connection.fetchRows(
+        "SELECT idempotencyKey, answer FROM ServerAnswer ORDER BY 1", as: String.self, String.self)
+    }
     // The service has a token of its own.
-    let operations = keys.filter { !network.changedKeys.contains($0) }.compactMap { network.operations[$0] }.filter {
-      !$0.operationId.hasPrefix("service")
+    let operations = responses.compactMap { key, response in
+      network.changedKeys.contains(key) ? nil : network.operations[key].map { (operation: $0, response: response) }
+    }.filter { !$0.operation.operationId.hasPrefix("service") }
+    guard !operations.isEmpty else { return }
+    let (operation, response) = random.pick(operations)
+    let isStored =
+      switch try PushResult(wire: SyncValue(parsing: response)).outcome {
+      case .accepted, .merged: true
+      case .conflict, .rejected, .waiting: false
+      }
+    let probe = OneThread(value: ReusedKeyProbe(device: devices[0], operation: operation, isStored: isStored))
+    try perform { try await probe.value.check() }
+  }
+
+  /// Sends an edit on a base of the epoch before.
+  private func probeOldBase() throws {
+    guard let version = try server.workload.schema().schema.migrations.last?.version else { return }
+    let manual = try devices[0].read { connection in
+      try connection.fetch("SELECT entityType FROM SyncedEntity WHERE conflictPolicy = 'manual'", as: String.self)
+    }
+    let database = try server.store.open()
+    defer { database.close() }
+    let time = server.machine.environment.now
+    let operations = try database.read { connection in
+      try OldBaseProbe.operations(
+        server.workload.kinds.filter { manual.contains($0.entity) }, at: connection, schemaVersion: Int64(version),
+        time: time)
     }
     guard !operations.isEmpty else { return }
-    let probe = OneThread(value: ReusedKeyProbe(device: devices[0], operation: random.pick(operations)))
+    trace.tally("base of another epoch")
+    let probe = OneThread(value: OldBaseProbe(device: devices[0], operation: random.pick(operations)))
     try perform { try await probe.value.check() }
   }
 
@@ -90,7 +120,7 @@ extension SimulatedWorld {
   /// The check with all operations that devices have sent so far.
   private var endCheck: EndCheck {
     var circumstances = incidents.circumstances
-    circumstances.operations = network.operations
+    circumstances.operations = network.operations.filter { $0.key != OldBaseProbe.key }
     return EndCheck(
       devices: devices, workload: server.workload, store: server.store, circumstances: circumstances, service: service)
   }
