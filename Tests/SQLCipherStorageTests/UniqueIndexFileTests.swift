@@ -39,6 +39,8 @@ import Testing
       index: "CREATE UNIQUE INDEX thing_colour ON OfflineThing (colour);",
       file: "DROP INDEX thing_colour; CREATE UNIQUE INDEX thing_colour ON OfflineThing (colour COLLATE NOCASE);"),
     Change(
+      testDescription: "a new index", index: "", file: "CREATE UNIQUE INDEX thing_colour ON OfflineThing (colour);"),
+    Change(
       testDescription: "a condition",
       index: "CREATE UNIQUE INDEX thing_colour ON OfflineThing (colour);",
       file: "DROP INDEX thing_colour; CREATE UNIQUE INDEX thing_colour ON OfflineThing (colour) WHERE colour <> '';"),
@@ -74,7 +76,7 @@ import Testing
     }
   }
 
-  @Test("A deleted record that has released a value does not take it back", arguments: changes)
+  @Test("A deleted record does not take a value back that another record has", arguments: changes)
   func releasedValue(change: Change) async throws {
     let older = try storage(change.index)
     try await store(thing, ["colour": "blue"], in: older)

@@ -28,9 +28,16 @@ package struct UniqueKey: Sendable {
   package func clearing(
     _ environment: Environment, referenced: Set<String>
   ) -> (column: SharedColumn, value: SQLArgument)? {
+    Self.clearing(columns, environment, referenced: referenced)
+  }
+
+  /// Returns the column among those of a key that a row clears; see ``clearing(_:referenced:)``.
+  package static func clearing(
+    _ columns: [SharedColumn], _ environment: Environment, referenced: Set<String>
+  ) -> (column: SharedColumn, value: SQLArgument)? {
     func mayBeNull(_ column: SharedColumn) -> Bool { !column.column.isNotNull && !referenced.contains(column.name) }
     let column = columns.first(where: mayBeNull) ?? columns.first { $0.reference == nil } ?? columns.first
-    return column.map { ($0, mayBeNull($0) ? .null : Self.unusedValue(of: $0, environment)) }
+    return column.map { ($0, mayBeNull($0) ? .null : unusedValue(of: $0, environment)) }
   }
 
   /// Returns the key, reduced to the columns that a version has.

@@ -23,6 +23,7 @@ extension AccountWriter {
     try Migrator.records(of: applied).apply(to: database)
     let before = try database.read { EntityMap(try Entities.read(from: $0)) }
     try forEachRow { rows[$0.name] = before.completed($0) ?? $0 }
+    let claimed = claimedKeys(of: rows, before)
     try database.writeAsMigration { connection in
       try DerivedTriggers.drop(in: connection)
       try WriteMode.purge(on: connection) {
@@ -32,7 +33,9 @@ extension AccountWriter {
       }
       try WriteMode.sync(on: connection) {
         try connection.withoutChecks {
-          for (name, row) in rows { released[name] = try before.insert(row, among: rows, connection) }
+          for (name, row) in rows {
+            released[name] = try before.insert(row, among: rows, claimed[name] ?? [], connection)
+          }
         }
       }
     }
@@ -59,6 +62,36 @@ extension AccountWriter {
     try renameResponses(renames)
     try rebuild()
     return try database.read { try MigrationRecord.all(in: $0) }
+  }
+
+  /// Returns the keys of new unique indexes, by their columns, of which deleted records have values that another record has
+  /// as well. A file that creates such an index would fail. Values that differ in case only count as equal, for indexes with
+  /// another collation or with an expression.
+  private func claimedKeys(of rows: [RecordName: RecordRow], _ before: EntityMap) -> [RecordName: [[String]]] {
+    var claimed: [RecordName: [[String]]] = [:]
+    for (type, plan) in map.plans {
+      guard let older = before.plans[type] else { continue }
+      let known = Set(older.uniqueKeys.map(\.name))
+      let keys = plan.uniqueKeys.filter { key in
+        !known.contains(key.name) && key.columns.allSatisfy { older.table.places[$0] != nil }
+      }
+      if keys.isEmpty { continue }
+      // Among deleted records, the last one that changed keeps a value.
+      let ordered = rows.values.filter { $0.name.entityType == type }.sorted { one, other in
+        let (isDeleted, isOtherDeleted) = (one.record.state.isDeleted, other.record.state.isDeleted)
+        return isDeleted == isOtherDeleted ? one.record.sequence > other.record.sequence : isOtherDeleted
+      }
+      for key in keys {
+        var found: Set<String> = []
+        for row in ordered {
+          let values = key.columns.map { row.record.state.fields[$0] ?? .null }
+          if values.contains(.null) { continue }
+          let isNew = found.insert(SyncValue.array(values).json.lowercased()).inserted
+          if !isNew, row.record.state.isDeleted { claimed[row.name, default: []].append(key.columns) }
+        }
+      }
+    }
+    return claimed
   }
 
   /// Collects the columns that the files rename.
@@ -203,10 +236,12 @@ extension AccountWriter {
 
 extension EntityMap {
   /// Inserts the row of a record into its table, without the values that it has released.
-  /// - Parameter rows: all records of the account.
+  /// - Parameters:
+  ///   - rows: all records of the account.
+  ///   - claimed: the columns of further keys to release.
   /// - Returns: the values that the row lacks.
   fileprivate func insert(
-    _ row: RecordRow, among rows: [RecordName: RecordRow], _ connection: WriteConnection
+    _ row: RecordRow, among rows: [RecordName: RecordRow], _ claimed: [[String]], _ connection: WriteConnection
   ) throws -> SyncObject {
     guard let plan = plans[row.name.entityType] else { return [:] }
     let record = row.record
@@ -217,9 +252,13 @@ extension EntityMap {
       rows[name].map { ($0.record.state.fields, $0.record.serverId) }
     }
     var released = SyncObject()
-    let keys = row.keys.released.isEmpty ? [] : try plan.table.uniqueKeys(in: connection)
-    for key in keys where row.keys.released.contains(key.name) {
-      guard let (column, value) = key.clearing(connection.environment, referenced: []) else { continue }
+    let table = plan.table
+    let keys = row.keys.released.isEmpty ? [] : try table.uniqueKeys(in: connection)
+    let columns =
+      keys.filter { row.keys.released.contains($0.name) }.map(\.columns)
+      + claimed.map { names in names.compactMap { table.places[$0].map { table.columns[$0] } } }
+    for columns in columns where !columns.contains(where: { released[$0.name] != nil }) {
+      guard let (column, value) = UniqueKey.clearing(columns, connection.environment, referenced: []) else { continue }
       released[column.name] = record.state.fields[column.name]
       version.referenced[column.name] = value
     }
