@@ -196,7 +196,8 @@ let package = Package(
         "SyncServer", "SQLCipherStorage", "ServerStorage", "FileServer", "SealedFiles", "BenchmarkFloor", "CSodium",
         "PostgresStorage", "ServerSupport",
       ],
-      path: "Tests/Benchmarks", exclude: ["RESULTS.md", "Schemas.txt", "benchmark", "push.sql"], plugins: ["SchemaPlugin"]),
+      path: "Tests/Benchmarks", exclude: ["RESULTS.md", "Schemas.txt", "benchmark", "push.sql"],
+      plugins: ["SchemaPlugin"]),
 
     // The demo's questions through the typed layer.
     .executableTarget(

@@ -112,7 +112,9 @@ import Testing
     }
   }
 
-  @Test("a full disk refuses a write with the cause, leaves nothing of it, and later writes succeed", .enabled(if: canMount))
+  @Test(
+    "a full disk refuses a write with the cause, leaves nothing of it, and later writes succeed", .enabled(if: canMount)
+  )
   func fullDisk() async throws {
     let server = try PostgresServer()
     let disk = server.folder + "/disk"

@@ -137,7 +137,9 @@ import Testing
     let storage = try EmbeddedStorage(in: data, schemas: [RestorationSchema.schema], accounts: [])
     defer { storage.close() }
     for number in 1...4 { try await storage.write(Self.account(number)) { try Self.store($0, title: "\(number)") } }
-    let waiting = Task { try await storage.waitForChange(Self.account(1), after: 1, projects: nil, seconds: 10_000_000) }
+    let waiting = Task {
+      try await storage.waitForChange(Self.account(1), after: 1, projects: nil, seconds: 10_000_000)
+    }
     #expect(try openFiles(in: folder.path).count >= 8)
     try await eventually(every: .milliseconds(50)) {
       time.advance(by: .seconds(100))

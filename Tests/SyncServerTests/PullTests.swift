@@ -34,7 +34,8 @@ import Testing
     #expect(try await client.pull(after: cursor).changes.isEmpty)
   }
 
-  @Test("Only the first page counts the remaining changes, and later changes still come") func countsOnce() async throws {
+  @Test("Only the first page counts the remaining changes, and later changes still come") func countsOnce() async throws
+  {
     let uuids = try await makeProjects(10)
     var page = try await client.get("/v1/changes?limit=4")
     #expect(page["remaining"] == 6)
@@ -184,7 +185,9 @@ import Testing
     #expect(try await bob.get("/v1/watch?cursor=\(now)&timeout=99").status == 422)
   }
 
-  @Test("A watch for projects passes over changes of others, and goes on behind them") func watchOfProjects() async throws {
+  @Test("A watch for projects passes over changes of others, and goes on behind them") func watchOfProjects()
+    async throws
+  {
     let bob = try server.client("bob")
     let own = try #require(try await makeProjects(1).first)
     let cursor = try await bob.pull().cursor

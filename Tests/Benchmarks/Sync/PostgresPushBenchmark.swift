@@ -63,7 +63,8 @@ struct PostgresPushBenchmark {
         "pushes of 25 operations, \(accounts) accounts on PostgreSQL: \(text(many)), "
           + "\(format(median(many.map { $0.node / Double($0.pushes) * 1_000 }), 2)) ms of the node's", holds: nil),
       Finding("the same statements by pgbench: \(text(floor))", holds: nil),
-      Finding("CPU of PostgreSQL \(format(processor, 2)) of pgbench's (promised: at most 1.4)", holds: processor <= 1.4),
+      Finding(
+        "CPU of PostgreSQL \(format(processor, 2)) of pgbench's (promised: at most 1.4)", holds: processor <= 1.4),
       Finding("pushes a second \(format(speed, 2)) of pgbench's (promised: at least 0.35)", holds: speed >= 0.35),
       Finding(
         "\(accounts) devices of one account: \(text(one)); \(format(speedOfOne, 2)) of pgbench's speed (promised: at least "

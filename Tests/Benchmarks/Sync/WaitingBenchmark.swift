@@ -40,7 +40,8 @@ struct WaitingBenchmark {
         else { throw BenchmarkFailure("a node has no port") }
         places.append(
           WaitingDevices.Place(
-            port: port, token: account.token, project: sender.project, cursor: try await sender.changes(after: nil).cursor))
+            port: port, token: account.token, project: sender.project,
+            cursor: try await sender.changes(after: nil).cursor))
       }
     }
     let before = try nodes.map { try $0.memory() }

@@ -31,7 +31,8 @@ import Testing
     let node = try Running(
       program,
       [
-        "serve", "--database", url ?? database, "--listen", "127.0.0.1:0", "--schema", "restoration", "-q", "--s3-endpoint",
+        "serve", "--database", url ?? database, "--listen", "127.0.0.1:0", "--schema", "restoration", "-q",
+        "--s3-endpoint",
         "https://127.0.0.1:9", "--s3-bucket", "photos", "--s3-credentials", shop.path("s3.key"),
       ], environment: shop.environment())
     try blockUntil("the node listens") { try node.outputSoFar().hasSuffix("\n") }

@@ -70,7 +70,9 @@ struct ObservedRemote: Remote {
   func watch(
     cursor: String, projects: [String], seconds: Int
   ) async throws(RemoteFailure) -> WatchResponse {
-    try await noted { remote async throws(RemoteFailure) in try await remote.watch(cursor: cursor, projects: projects, seconds: seconds) }
+    try await noted { remote async throws(RemoteFailure) in
+      try await remote.watch(cursor: cursor, projects: projects, seconds: seconds)
+    }
   }
 
   func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {

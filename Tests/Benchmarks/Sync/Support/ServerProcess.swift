@@ -20,8 +20,10 @@ final class ServerProcess {
     try "AKIDEXAMPLE\nwJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY\n".write(toFile: key, atomically: true, encoding: .utf8)
     chmod(key, 0o600)
     try self.init([
-      "--database", database, "--max-connections", "6000", "--max-connections-per-address", "6000", "--max-waiting", "8000",
-      "--max-waiting-per-user", "200", "--s3-endpoint", "https://127.0.0.1:9", "--s3-bucket", "photos", "--s3-credentials", key,
+      "--database", database, "--max-connections", "6000", "--max-connections-per-address", "6000", "--max-waiting",
+      "8000",
+      "--max-waiting-per-user", "200", "--s3-endpoint", "https://127.0.0.1:9", "--s3-bucket", "photos",
+      "--s3-credentials", key,
     ])
   }
 
