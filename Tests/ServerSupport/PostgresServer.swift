@@ -14,6 +14,7 @@ package final class PostgresServer: @unchecked Sendable {
   private let lock = NSLock()
   private var process: Process?
   private var lifeline: Pipe?
+  private var poolerLifeline: Pipe?
 
   private static let binaries = "/usr/lib/postgresql/15/bin"
 
@@ -49,37 +50,21 @@ package final class PostgresServer: @unchecked Sendable {
   }
 
   private var data: String { folder + "/data" }
+  private var log: String { folder + "/log" }
 
   /// Returns the address of a database.
   package func url(_ database: String = "postgres") -> String { "host=\(folder) user=fv dbname=\(database)" }
 
   /// Starts the server, and waits until it accepts connections.
   package func start() throws {
-    // The shell kills the server when this process ends and its end of the pipe closes. It is bash, because dash waits for
-    // SIGCHLD, which the threads of this process block.
-    let script = "exec 3<&0; \"$@\" </dev/null 3<&- & server=$!; (read line <&3; kill -KILL $server) & wait $server"
-    let (path, arguments) = Self.asOwner(
-      "postgres",
-      [
-        "-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories=\(folder)", "-c", "fsync=off", "-c",
-        "wal_level=replica", "-c", "max_wal_senders=4", "-c", "wal_retrieve_retry_interval=100ms", "-c",
-        "max_connections=300", "-c", "shared_buffers=32MB",
-      ] + settings.flatMap { ["-c", $0] })
-    let process = Process()
-    (process.executableURL, process.arguments) = (
-      URL(filePath: "/bin/bash"), ["-c", script, "bash", path.path] + arguments
-    )
-    let log = folder + "/log"
-    if !FileManager.default.fileExists(atPath: log) { FileManager.default.createFile(atPath: log, contents: nil) }
-    let output = try FileHandle(forWritingTo: URL(filePath: log))
-    try output.seekToEnd()
-    (process.standardOutput, process.standardError) = (output, output)
-    let lifeline = Pipe()
-    // A server that starts later must not hold the pipe open.
-    _ = fcntl(lifeline.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
-    process.standardInput = lifeline
-    process.currentDirectoryURL = URL(filePath: "/")
-    try process.run()
+    let (process, lifeline) = try Self.spawn(
+      Self.asOwner(
+        "postgres",
+        [
+          "-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories=\(folder)", "-c", "fsync=off", "-c",
+          "wal_level=replica", "-c", "max_wal_senders=4", "-c", "wal_retrieve_retry_interval=100ms", "-c",
+          "max_connections=300", "-c", "shared_buffers=32MB",
+        ] + settings.flatMap { ["-c", $0] }), log: log)
     lock.withLock { (self.process, self.lifeline) = (process, lifeline) }
     for _ in 0..<300 {
       if (try? Self.runAsOwner("pg_isready", ["-h", folder, "-U", "fv", "-d", "postgres", "-q"])) != nil { return }
@@ -87,6 +72,62 @@ package final class PostgresServer: @unchecked Sendable {
       usleep(50_000)
     }
     throw Unexpected("PostgreSQL did not start: \((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
+  }
+
+  /// Starts a program that ends with this process.
+  /// - Returns: the process of a shell around the program, and a pipe whose closed end lets the shell kill the program.
+  private static func spawn(_ command: (URL, [String]), log: String) throws -> (Process, Pipe) {
+    // The shell is bash, because dash waits for SIGCHLD, which the threads of this process block.
+    let script = "exec 3<&0; \"$@\" </dev/null 3<&- & server=$!; (read line <&3; kill -KILL $server) & wait $server"
+    let process = Process()
+    (process.executableURL, process.arguments) = (
+      URL(filePath: "/bin/bash"), ["-c", script, "bash", command.0.path] + command.1
+    )
+    if !FileManager.default.fileExists(atPath: log) { FileManager.default.createFile(atPath: log, contents: nil) }
+    let output = try FileHandle(forWritingTo: URL(filePath: log))
+    try output.seekToEnd()
+    (process.standardOutput, process.standardError) = (output, output)
+    let lifeline = Pipe()
+    // A program that starts later must not hold the pipe open.
+    _ = fcntl(lifeline.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
+    process.standardInput = lifeline
+    process.currentDirectoryURL = URL(filePath: "/")
+    try process.run()
+    return (process, lifeline)
+  }
+
+  /// Whether PgBouncer is installed.
+  package static var hasPooler: Bool { FileManager.default.isExecutableFile(atPath: pooler) }
+
+  private static let pooler = "/usr/sbin/pgbouncer"
+
+  /// Starts PgBouncer in transaction mode with a few connections, and returns the address of a database through it.
+  package func startPooler(to database: String) throws -> String {
+    let place = folder + "/pooler"
+    try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+    try """
+    [databases]
+    * = host=\(folder) user=fv
+    [pgbouncer]
+    pool_mode = transaction
+    default_pool_size = 3
+    max_client_conn = 200
+    auth_type = any
+    listen_addr =
+    listen_port = 6432
+    unix_socket_dir = \(place)
+    """.write(toFile: place + "/pgbouncer.ini", atomically: true, encoding: .utf8)
+    if getuid() == 0 { try Self.run("/bin/chown", ["-R", "postgres", place]) }
+    let (process, lifeline) = try Self.spawn(Self.asOwner(Self.pooler, [place + "/pgbouncer.ini"]), log: place + "/log")
+    lock.withLock { poolerLifeline = lifeline }
+    for _ in 0..<200 {
+      if FileManager.default.fileExists(atPath: place + "/.s.PGSQL.6432") {
+        return "host=\(place) port=6432 user=fv dbname=\(database)"
+      }
+      guard process.isRunning else { break }
+      usleep(50_000)
+    }
+    throw Unexpected("PgBouncer did not start: \((try? String(contentsOfFile: place + "/log", encoding: .utf8)) ?? "")")
   }
 
   /// The id of the server's main process.
@@ -157,6 +198,7 @@ package final class PostgresServer: @unchecked Sendable {
 
   /// Stops the server and removes its folder.
   package func remove() {
+    try? lock.withLock { poolerLifeline }?.fileHandleForWriting.close()
     kill(SIGQUIT)
     try? FileManager.default.removeItem(atPath: folder)
   }
@@ -164,7 +206,7 @@ package final class PostgresServer: @unchecked Sendable {
   deinit { remove() }
 
   private static func asOwner(_ program: String, _ arguments: [String]) -> (URL, [String]) {
-    let path = binaries + "/" + program
+    let path = program.hasPrefix("/") ? program : binaries + "/" + program
     guard getuid() == 0 else { return (URL(filePath: path), arguments) }
     return (
       URL(filePath: "/usr/bin/setpriv"),
