@@ -32,7 +32,7 @@ struct PostgresPushBenchmark {
     defer { cluster.remove() }
     let (served, plain) = (try cluster.makeDatabase(), try cluster.makeDatabase())
     try prepare(plain, of: cluster)
-    let tokens = try addUsers(cluster.url(served))
+    let tokens = try ServerFilling.addUsers(accounts, toDatabase: cluster.url(served))
     let server = try ServerProcess(database: cluster.url(served), in: folder)
     defer { server.stop() }
     let senders = try tokens.map { try PushSender(Access(url: server.url, token: $0), device: "tablet") }
@@ -120,15 +120,6 @@ struct PostgresPushBenchmark {
       SELECT ('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid, n::text, 0, ARRAY['e'], 0, 0
       FROM generate_series(0, \(accounts - 1)) AS n
       """, database: database)
-  }
-
-  private func addUsers(_ url: String) throws -> [String] {
-    let database = try PostgresDatabase(PostgresSettings(url: url))
-    defer { database.close() }
-    let directory = PostgresDirectory(database)
-    return try (0..<accounts).map {
-      try directory.addUser("user\($0)", account: "company\($0)", role: .device, expires: nil).token
-    }
   }
 }
 

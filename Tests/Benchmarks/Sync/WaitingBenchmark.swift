@@ -1,5 +1,4 @@
 import Foundation
-import PostgresStorage
 import ServerSupport
 
 /// Devices that wait for changes at three nodes on one PostgreSQL database: 100 changes a second, each of which concerns ten
@@ -22,7 +21,7 @@ struct WaitingBenchmark {
     let cluster = try PostgresServer("fsync=on", "shared_buffers=256MB")
     defer { cluster.remove() }
     let url = cluster.url(try cluster.makeDatabase())
-    let tokens = try addUsers(devices / 100, url)
+    let tokens = try ServerFilling.addUsers(devices / 100, toDatabase: url)
     let nodes = try (0..<3).map { _ in try ServerProcess(database: url, in: folder) }
     defer { for node in nodes { node.stop() } }
     var accounts: [Account] = []
@@ -100,14 +99,5 @@ struct WaitingBenchmark {
       try await Task.sleep(for: .milliseconds(100))
     }
     throw BenchmarkFailure("not within a minute: \(expectation)")
-  }
-
-  private func addUsers(_ count: Int, _ url: String) throws -> [String] {
-    let database = try PostgresDatabase(PostgresSettings(url: url))
-    defer { database.close() }
-    let directory = PostgresDirectory(database)
-    return try (0..<count).map {
-      try directory.addUser("user\($0)", account: "company\($0)", role: .device, expires: nil).token
-    }
   }
 }

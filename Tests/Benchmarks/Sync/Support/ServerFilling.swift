@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import PostgresStorage
 import VaultStore
 import RestorationModel
 import SQLCipherStorage
@@ -22,6 +23,16 @@ enum ServerFilling {
     let directory = try ServerDirectory(in: try ServerFolder(folder, isCreating: true))
     defer { directory.close() }
     return try directory.addUser(name, account: name).token
+  }
+
+  /// Adds users with accounts of their own to a database, and returns their tokens.
+  static func addUsers(_ count: Int, toDatabase url: String) throws -> [String] {
+    let database = try PostgresDatabase(PostgresSettings(url: url))
+    defer { database.close() }
+    let directory = PostgresDirectory(database)
+    return try (0..<count).map {
+      try directory.addUser("user\($0)", account: "company\($0)", role: .device, expires: nil).token
+    }
   }
 
   /// Adds a user whose account has a project, ten rooms and so many readings.
