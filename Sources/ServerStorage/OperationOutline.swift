@@ -6,13 +6,13 @@ public struct OperationOutline: Sendable {
   let key: String
   /// The record; `nil` if the operation names none.
   let record: RecordName?
-  /// The records that its fields reference by UUID.
+  /// The records that the fields reference by UUID.
   let referenced: [RecordName]
-  /// The fields that it sets.
+  /// The fields that the operation sets.
   let fields: SyncObject
-  /// Whether it creates the record.
+  /// Whether the operation creates the record.
   let isCreation: Bool
-  /// Whether it deletes or restores the record.
+  /// Whether the operation deletes or restores the record.
   let changesDeletion: Bool
 
   /// Creates an outline from its parts.

@@ -55,6 +55,7 @@ extension AccountWriter {
         guard case .text(let uuid) = value else { return nil }
         return try map.value(of: reference, uuid) { try row($0).map { ($0.record.state.fields, $0.record.serverId) } }
       }
+      // The operation will be refused for an invalid value, so nothing has to be read for it.
       do throws(FieldProblem) { return try shared.argument(value) } catch { return nil }
     }
     var values: [UniqueValue] = []

@@ -178,10 +178,11 @@ package final class AccountWriter: RecordWriting {
     }
     let unknown = values.filter { loadedDependents[$0] == nil }
     if unknown.isEmpty { return [] }
-    let found = try rows.dependents(of: Array(unknown), limit: Self.fewDependents + 1)
+    // More dependents than one transaction visits are read in pages.
+    let found = try rows.dependents(of: Array(unknown), limit: Self.dependentsPerWrite + 1)
     for value in unknown {
       let uuids = found[value] ?? []
-      if uuids.count <= Self.fewDependents { loadedDependents[value] = uuids }
+      if uuids.count <= Self.dependentsPerWrite { loadedDependents[value] = uuids }
     }
     let dependents = unknown.flatMap { value in
       (loadedDependents[value] ?? []).map { RecordName(value.entityType, $0) }
@@ -189,8 +190,6 @@ package final class AccountWriter: RecordWriting {
     try load(dependents)
     return dependents
   }
-
-  private static let fewDependents = AccountWriter.dependentsPerWrite
 
   /// Reads rows that are not known yet.
   func load(_ names: [RecordName]) throws {

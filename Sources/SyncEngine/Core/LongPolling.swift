@@ -53,8 +53,8 @@ struct LongPolling: Equatable, Sendable {
 
   /// The end of the pulled changes, and the projects that were followed.
   private struct Position: Equatable {
-    var cursor: String
-    var projects: [String]
+    let cursor: String
+    let projects: [String]
   }
 
   /// A cursor behind changes of other projects.
