@@ -1,5 +1,5 @@
--- A push of 25 new readings, as the nodes of a server send it to PostgreSQL: every statement, without the server. pgbench
--- runs it with a connection for each of 16 accounts, whose ids end with the number of the client.
+-- A push of 25 new readings, as a node sends it to PostgreSQL: every statement of its transaction, without the notification
+-- that follows. pgbench runs it with a connection for each of 16 accounts, whose ids end with the number of the client.
 BEGIN;
 SELECT last_sequence AS sequence, horizon, forgotten_version, epochs, epoch_start, schema_set, incarnation
 FROM fieldvault.account
