@@ -13,7 +13,7 @@ extension SimulatedWorld {
     let server = server
     try perform { try await server.stop(byPowerCut: false) }
     let (old, tombstones) = try server.history()
-    incidents.kept.append(try KeptValues(devices, old))
+    try noteKept(old)
     incidents.circumstances.lostHistories.append(old)
     incidents.circumstances.lostTombstones.formUnion(tombstones)
     // Each device that has a record sends it, also one that does not know of its deletion yet.

@@ -136,7 +136,8 @@ struct EndCheck {
       try device.read { connection in
         try JournalCheck(
           device: device, connection: connection, markers: markers, deletedAtServer: deleted,
-          resent: circumstances.resent, restoredElsewhere: others.reduce(into: []) { $0.formUnion($1) }
+          resent: circumstances.resent, restoredElsewhere: others.reduce(into: []) { $0.formUnion($1) },
+          misplaced: circumstances.misplaced
         ).check()
       }
     }

@@ -14,6 +14,9 @@ struct JournalCheck {
   let resent: Set<String>
   /// Records that users of other devices have restored, on copies of the vault also before the server had the record.
   let restoredElsewhere: Set<String>
+  /// Records that the server has stored in an empty account that took the place of the account for a while. Users of other
+  /// devices may delete them there or later.
+  var misplaced: Set<String> = []
   /// Records that an API has below another record than before. A device that deletes them with their former parent gets them
   /// back, without its edits.
   var moved: Set<String> = []
@@ -69,6 +72,7 @@ struct JournalCheck {
 
   private func mark(_ entry: Journal.Entry, _ own: Set<Journal.Kind>, _ any: Set<Journal.Kind>) throws -> Verdict {
     if markers[entry.uuid]?.contains(entry.marker) == true { return .settled }
+    if misplaced.contains(entry.uuid), deletedAtServer.contains(entry.uuid) { return .settled }
     if !own.isDisjoint(with: [.mark, .delete, .decide]) { return .settled }
     if let seen = try conflict(entry, containing: entry.marker) { return seen ? .settled : .waits }
     guard let (isDirty, isDeleted, marker) = try row(entry) else {

@@ -18,11 +18,13 @@ struct KeptValues {
   private var lengths: [String: Int] = [:]
 
   /// The values before the server is restored, and after vaults were.
-  /// - Parameter history: the versions of the server.
-  init(_ devices: [any WatchedDevice], _ history: [ServerStore.Version]) throws {
+  /// - Parameters:
+  ///   - history: the versions of the server.
+  ///   - underway: records of pushes that have not arrived yet. The vault that sent one may be restored meanwhile.
+  init(_ devices: [any WatchedDevice], _ history: [ServerStore.Version], underway: Set<String> = []) throws {
     var current: [String: ServerStore.Version] = [:]
     for version in history { current[version.uuid] = version }
-    var unsent: Set<String> = []
+    var unsent = underway
     for device in devices {
       lengths[device.name] = try device.entries().entries.count
       try device.read { connection in

@@ -63,8 +63,10 @@ struct Decisions {
       values.append((true, Dictionary(uniqueKeysWithValues: conflict.fields.map { ($0, .value("")) })))
     }
     var refusals: [String] = []
-    let ways = givesValues ? values + sides : sides + values
-    for way in takesServer ? [(false, [:])] + ways : ways {
+    var ways = givesValues ? values + sides : sides + values
+    if takesServer { ways.insert((false, [:]), at: 0) }
+    while !ways.isEmpty {
+      let way = ways.removeFirst()
       do {
         try vault.resolveConflict(
           conflict.conflictId, takesLocal: way.takesLocal, choices: way.choices, user: name)
@@ -74,6 +76,10 @@ struct Decisions {
         // Another has ended it meanwhile.
         if error.code == .noSuchRecord { return false }
         refusals.append("\(way.takesLocal ? "local" : "remote") \(way.choices): \(error)")
+        // The user gives a value that cannot be sent, such as the JSON null, another value with the decision.
+        if let field = error.name, error.code == .badValue, way.takesLocal, way.choices[field] == nil {
+          ways.append((true, way.choices.merging([field: .value("1")]) { own, _ in own }))
+        }
         if takesServer, refusals.count == 1, try deleteReferring(conflict) { return true }
       } catch let error as SQLError {
         throw Violation(

@@ -246,6 +246,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
       guard let kind = workload.kind(entry.entity) else { return }
       let isRestored = try await person.restore(kind, entry.uuid, by: worker)
       result = isRestored ? "a record is restored" : "a record cannot be restored"
+      trace.detail("\(name) restores \(entry.entity) \(entry.uuid)")
     default:
       let isRemoved = try TransactionMeter.asUser { try person.purge(workload.random(&reports)) }
       result = isRemoved ? "a row is removed" : "a row cannot be removed"

@@ -24,4 +24,10 @@ extension SimulatedNetwork {
     let isOfOther = sent.operations.contains { $0.baseEpoch != nil && $0.baseEpoch != push.epoch }
     if isOfOther { trace.tally("late push of another epoch") }
   }
+
+  /// The records that a push names.
+  static func records(of request: Request) -> [String] {
+    guard request.path == "/v1/push", let push = try? PushRequest(json: request.body) else { return [] }
+    return push.operations.map(\.entityUuid)
+  }
 }

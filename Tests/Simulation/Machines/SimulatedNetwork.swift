@@ -89,6 +89,9 @@ final class SimulatedNetwork: @unchecked Sendable {
   /// device sends the changes under another key.
   private(set) var changedKeys: Set<String> = []
 
+  /// The records of pushes that have not arrived yet, with the number of their operations.
+  private(set) var underway: [String: Int] = [:]
+
   init(_ scheduler: Scheduler, _ trace: Trace, _ peer: any SimulatedPeer, _ random: Seeded) {
     (self.scheduler, self.trace, self.peer, self.random) = (scheduler, trace, peer, random)
   }
@@ -152,7 +155,9 @@ final class SimulatedNetwork: @unchecked Sendable {
     case .silent: expire(exchange)
     case .late:
       expire(exchange)
-      later(delayOfLate()) { [request] in self.deliver(request, isAwaited: false, from: device) { _ in } }
+      arrive(request, after: delayOfLate()) { [request] in
+        self.deliver(request, isAwaited: false, from: device) { _ in }
+      }
     case .portal:
       answer(exchange, 200, ["content-type": "text/html"], Array("<html>Sign in</html>".utf8))
     case .redirect: answer(exchange, 302, ["location": "http://portal.example/"], [])
@@ -163,12 +168,12 @@ final class SimulatedNetwork: @unchecked Sendable {
     case .status503: answer(exchange, 503, ["retry-after": "20"], [])
     case .status413: answer(exchange, 413, [:], [])
     case .disconnected:
-      later(latency()) { [weak exchange, request] in
+      arrive(request, after: latency()) { [weak exchange, request] in
         exchange?.finish(.failure(Self.reset))
         self.disconnect(request, from: device)
       }
     case .delivered, .responseLost, .responseCut, .duplicated:
-      later(latency()) { [weak exchange, request] in
+      arrive(request, after: latency()) { [weak exchange, request] in
         if fate == .duplicated { self.deliver(request, isAwaited: false, from: device) { _ in } }
         let isAwaited = exchange.map { !$0.isOver } ?? false
         self.deliver(request, cutAt: cut, isAwaited: isAwaited, from: device) { [weak exchange] response in
@@ -241,6 +246,16 @@ final class SimulatedNetwork: @unchecked Sendable {
     scheduler.start {
       for _ in 0..<jobs { await Task.yield() }
       task.cancel()
+    }
+  }
+
+  /// Performs what happens when a request arrives. Until then its operations are under way.
+  private func arrive(_ request: Request, after microseconds: Int64, _ body: @escaping @Sendable () -> Void) {
+    let records = Self.records(of: request)
+    for record in records { underway[record, default: 0] += 1 }
+    later(microseconds) { [self] in
+      for record in records { underway[record, default: 1] -= 1 }
+      body()
     }
   }
 

@@ -115,6 +115,13 @@ extension SimulatedWorld {
     }
   }
 
+  /// Notes the values that devices and server must have after the server has lost its data.
+  /// - Parameter history: the versions of the server.
+  func noteKept(_ history: [ServerStore.Version]) throws {
+    let underway = Set(network.underway.filter { $0.value > 0 }.keys)
+    incidents.kept.append(try KeptValues(devices, history, underway: underway))
+  }
+
   private func copyVault() throws {
     guard devices.count < Templates.mostUsers else { return }
     let source = random.pick(devices)
@@ -160,7 +167,7 @@ extension SimulatedWorld {
     if changes.upgrade != nil, changes.random.chance(0.6) { try revertUpgrade(to: backup.workload) }
     let schema = try server.workload.schema().schema
     let (old, tombstones) = try server.history()
-    incidents.kept.append(try KeptValues(devices, old))
+    try noteKept(old)
     incidents.circumstances.lostHistories.append(old)
     incidents.circumstances.lostTombstones.formUnion(tombstones)
     try checkRetention()
@@ -184,7 +191,7 @@ extension SimulatedWorld {
   private func startEpoch() throws {
     let (server, schema) = (server, try server.workload.schema().schema)
     try perform { try await server.stop(byPowerCut: false) }
-    incidents.kept.append(try KeptValues(devices, try server.history().versions))
+    try noteKept(try server.history().versions)
     try perform {
       let folder = try server.folder()
       let directory = try ServerDirectory(in: folder)
