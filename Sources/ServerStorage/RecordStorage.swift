@@ -280,8 +280,8 @@ package enum StorageRefusal: Error, Equatable, Sendable {
   case parentDeleted(columns: [String])
   /// Another record has the values of these columns: `holder`, if it is known.
   case notUnique(columns: [String], holder: RecordName? = nil)
-  /// The record cannot be deleted, because a record references it or one of its dependents by a key that refuses the
-  /// deletion.
+  /// A record that stays references the record, or one of its dependents, by a key that refuses the deletion. After a
+  /// restoration, the dependent stays deleted because another record has its place.
   case referenced(by: RecordName)
 }
 

@@ -142,8 +142,9 @@ package struct ConflictResolver: SyncComponent {
         choosing: choices, deletion: open.isAboutDeletion ? decision.side : nil, rules: table.rules, at: now
       ).state
     } else {
-      // The server refused the deletion because of another record, so the two versions themselves do not conflict.
-      var state = conflict.kind == .deletedLocally && decision.side == .remote ? remote : result.merged
+      // The server refused the deletion or restoration because of another record, so the two versions themselves do not
+      // conflict.
+      var state = conflict.kind != .concurrentEdit && decision.side == .remote ? remote : result.merged
       for (field, choice) in choices {
         switch choice {
         case .local: state.fields[field] = record.state.fields[field]

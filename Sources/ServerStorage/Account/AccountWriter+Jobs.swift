@@ -14,8 +14,8 @@ extension AccountWriter {
   package func cascade(from record: ServerRecord, at time: Int64) throws -> Int {
     addJob(.cascade, record.name, at: time)
     if record.state.isDeleted { try requireNoObstacle(to: record.name) }
-    isRefusing = true
-    defer { isRefusing = false }
+    refusable = record.name
+    defer { refusable = nil }
     // The others of its cycles follow at once, so that a restored record is not below a deleted one.
     try applyPendingCascades(to: record.name)
     return try workWithinRequest()
@@ -128,7 +128,7 @@ extension AccountWriter {
         // Another record has its place by now: it stays deleted, and so do its dependents.
         graph.records[name]?.isCascaded = false
         try note(deletionOf: name, with: nil, isCascaded: false)
-        if isRefusing { try requireNoReference(to: name) }
+        if let refusable { try requireNoReference(to: name, restoring: refusable) }
         // Records that were restored before it and stay lose their references to it.
         return addJob(.cascade, name, at: time)
       }

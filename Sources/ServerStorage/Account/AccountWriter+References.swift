@@ -40,14 +40,15 @@ extension AccountWriter {
   }
 
   /// Checks that no remaining record needs a dependent that stays deleted. Otherwise the restoration is refused.
-  /// - Throws: ``StorageRefusal``, which names the columns of the reference.
-  func requireNoReference(to name: RecordName) throws {
+  /// - Throws: ``StorageRefusal``, which names the remaining record, or the columns of the restored record itself.
+  func requireNoReference(to name: RecordName, restoring root: RecordName) throws {
     for reference in map.dependents[name.entityType] ?? [] where reference.action != .cascade {
       let page = try dependents(of: name, by: reference, after: nil, limit: Self.mostObstacles)
       try load(page)
       for dependent in page
       where try row(dependent)?.record.state.isDeleted == false && effect(reference, on: dependent) == .refuses {
-        throw StorageRefusal.parentDeleted(columns: reference.columns)
+        if dependent == root { throw StorageRefusal.parentDeleted(columns: reference.columns) }
+        throw StorageRefusal.referenced(by: dependent)
       }
     }
   }
@@ -108,8 +109,10 @@ extension AccountWriter {
         _ = try store(name, over: dependent, state, createdAt: dependent.createdAt, at: time)
       }
     } catch let refusal as StorageRefusal {
-      // A request that deletes the record is refused. After its transaction the reference stays unchanged.
-      if isRefusing { throw refusal }
+      // The request is refused. After its transaction the reference stays unchanged.
+      guard let refusable else { return }
+      // The columns of another record would say nothing about the record of the request.
+      throw name == refusable ? refusal : StorageRefusal.referenced(by: name)
     }
   }
 

@@ -27,8 +27,8 @@ package final class AccountWriter: RecordWriting {
   /// The number of dependents that may still change in this transaction.
   var left = AccountWriter.dependentsPerWrite
   var isWorking = false
-  /// Whether a reference that cannot be set to NULL refuses the deletion. True in the transaction of the deletion.
-  var isRefusing = false
+  /// The record whose deletion or restoration dependents can refuse, in the transaction of the request; `nil` in later ones.
+  var refusable: RecordName?
 
   /// Creates a writer over the rows of a transaction.
   package init(_ rows: any AccountRowsWriting, _ schema: AccountSchema, _ environment: Environment) throws {

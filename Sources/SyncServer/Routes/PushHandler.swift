@@ -62,8 +62,10 @@ struct PushHandler {
       case .parentDeleted(let columns): return (conflict(.deletedRemotely, columns, existing), 0)
       case .notUnique(let columns, let holder):
         return (conflict(.notUnique, columns, existing, other: holder), 0)
-      // From the device's view the record was deleted there, and the server's side uses it.
-      case .referenced(let other): return (conflict(.deletedLocally, [], existing, other: other), 0)
+      // The other side of the conflict is a record that uses the deleted one, or a dependent that stays deleted.
+      case .referenced(let other):
+        let kind: ConflictKind = existing?.state.isDeleted == true ? .deletedRemotely : .deletedLocally
+        return (conflict(kind, [], existing, other: other), 0)
       }
     }
   }
