@@ -60,7 +60,7 @@ import VaultStore
       let waiting = try transaction.connection.fetch(
         "SELECT operationId FROM OfflineSyncQueue WHERE completedAt IS NULL", as: String.self)
       #expect(waiting.count == 1)
-      for id in waiting { try transaction.discard(id) }
+      try transaction.discard(waiting)
     }
   }
 
@@ -86,6 +86,36 @@ import VaultStore
       ValueReferenceTests.version(2, of: "Room", Self.ids[2], ["title": "Hall", "projectId": .text(Self.ids[1])])
     ])
     #expect(try live() == ["Hall"])
+  }
+
+  // Found by the simulation, seed 8028 with a REST remote: the restored record was created a second time.
+  @Test("A restoration that a REST remote may have stored is discarded only with the records that need its row")
+  func perhapsStoredRestoration() throws {
+    try database.write { try SyncSettings.set(.remoteRoutes, "{}", in: $0) }
+    try apply([ValueReferenceTests.version(1, of: "Project", Self.ids[0], ["title": "House"])])
+    try database.write {
+      try $0.execute("INSERT INTO OfflineRoom (uuid, title, projectId) VALUES (\(Self.ids[2]), 'Hall', 1)")
+    }
+    try apply([ValueReferenceTests.version(2, of: "Project", Self.ids[0], ["title": "House"], isDeleted: true)])
+    try database.write { try $0.execute("UPDATE OfflineProject SET isDeleted = 0") }
+    let restoration = try #require(try sync { try $0.nextBatch(limit: 25).operations.first })
+    #expect(restoration.patch.isDeleted == false)
+    try sync { transaction in
+      var counts = PushCounts()
+      let problem = ServerProblem(title: "", status: 500, detail: "")
+      try transaction.acknowledge(.rejected(problem), of: restoration, jitter: 0, counts: &counts)
+    }
+    func discard(_ condition: SQL) throws {
+      let ids = try database.read {
+        try $0.fetch(
+          "SELECT operationId FROM OfflineSyncQueue WHERE completedAt IS NULL AND \(condition)", as: String.self)
+      }
+      try sync { _ = try $0.discard(ids) }
+    }
+    #expect(throws: VaultError.self) { try discard("entityType = 'Project'") }
+    #expect(try database.read { try $0.fetchOne("SELECT isDeleted FROM OfflineProject", as: Bool.self) } == false)
+    try discard("1")
+    #expect(try database.read { try $0.fetch("SELECT uuid FROM OfflineProject", as: String.self) } == [])
   }
 
   // Found by the simulation, seed 2 with a REST remote.

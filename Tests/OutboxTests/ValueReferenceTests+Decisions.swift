@@ -47,7 +47,7 @@ extension ValueReferenceTests {
       try takeServer(conflictWithTheirs(limit: 1))
     } else {
       let creates = try values("SELECT operationId FROM OfflineSyncQueue WHERE entityUuid = 'mine'")
-      #expect(try sync { transaction in try creates.map(transaction.discard) } == [1])
+      #expect(try sync { try $0.discard(creates) } == 1)
     }
     #expect(try values("SELECT uuid || site || number || isDeleted || syncStatus FROM OfflineTag") == ["t1b20synced"])
     #expect(try values("SELECT uuid FROM OfflineUnit WHERE isDeleted = 0") == ["u1"])
@@ -110,10 +110,10 @@ extension ValueReferenceTests {
   func discardedValues(type: String) throws {
     _ = try takeValues(referencedBy: type)
     let edits = try values("SELECT operationId FROM OfflineSyncQueue")
-    let discard = { try self.sync { transaction in try edits.map(transaction.discard) } }
+    let discard = { try self.sync { try $0.discard(edits) } }
     #expect(throws: VaultError.self, "theirs has not arrived") { try discard() }
     try apply([Self.theirs])
-    #expect(try discard() == [0])
+    #expect(try discard() == 0)
     #expect(
       try values("SELECT uuid || site || number || syncStatus FROM OfflineUnit ORDER BY uuid")
         == ["mineb2synced", "theirsa1synced"])
@@ -126,13 +126,13 @@ extension ValueReferenceTests {
     try database.write { try $0.execute("INSERT INTO OfflineUnit (uuid, site, number) VALUES ('mine', 'a', 1)") }
     try apply([Self.version(1, of: type, "r1", ["site": "a", "number": 1])])
     let creates = try values("SELECT operationId FROM OfflineSyncQueue")
-    let discard = { try self.sync { transaction in try creates.map(transaction.discard) } }
+    let discard = { try self.sync { try $0.discard(creates) } }
     let error = #expect(throws: VaultError.self) { try discard() }
     #expect(
       error?.message == "\(type) r1 of the server refers to the same values, and the server's Unit has not arrived")
     #expect(try references(type) == ["r1a10synced"])
     try apply([Self.theirs])
-    #expect(try discard() == [1])
+    #expect(try discard() == 1)
     #expect(try values("SELECT uuid || isDeleted || syncStatus FROM OfflineUnit") == ["theirs0synced"])
     #expect(try references(type) == ["r1a10synced"])
     #expect(try sent().isEmpty && isConsistent())

@@ -18,7 +18,7 @@ extension ValueReferenceTests {
   private func discard(_ type: String) throws {
     let operations = try values(
       "SELECT operationId FROM OfflineSyncQueue WHERE entityType = \(type) AND completedAt IS NULL")
-    try sync { transaction in for id in operations { try transaction.discard(id) } }
+    try sync { _ = try $0.discard(operations) }
   }
 
   // Found by the simulation, seed 64 of 2026-11-26.

@@ -23,16 +23,30 @@ extension SyncTransaction {
     }
   }
 
-  /// Discards an operation: its record returns to the version that the server has. A record that the server never had is removed
-  /// with its dependents. If a REST remote may have created the record, its row goes as well: the remote cannot recognise the
-  /// record when it is restored and sent again.
+  /// Discards operations: their records return to the versions that the server has. A record that the server never had is
+  /// removed with its dependents. If a REST remote may have created a record, its row goes as well: the remote cannot
+  /// recognise the record when it is restored and sent again.
   /// - Returns: the number of removed records.
-  /// - Throws: ``VaultError`` with `noSuchRecord`; with `busy` while an operation of the record is in flight; with
-  ///   `badValue` or `refused` if another record has a UNIQUE value that the record would regain, or if a remaining
-  ///   record references a record that would be removed.
+  /// - Throws: ``VaultError`` with `noSuchRecord`; with `busy` while an operation of a record is in flight; with
+  ///   `badValue` or `refused` if another record has a UNIQUE value that a record would regain, or if a remaining
+  ///   record references a record, or needs a row, that would be removed.
   @discardableResult
-  package func discard(_ operationId: String) throws -> Int {
-    let operation = try waiting(operationId)
+  package func discard(_ operationIds: [String]) throws -> Int {
+    for id in operationIds { _ = try waiting(id) }
+    var created: [(record: StoredRecord, table: RecordTable)] = []
+    let gone = try operationIds.reduce(0) { count, id in
+      // Discarding one operation may remove others: those of the same record and of its dependents.
+      try find(id).map { try count + discard($0, &created) } ?? count
+    }
+    // The operations of dependents are discarded by now.
+    for (record, table) in created { try removeRows(of: record, table) }
+    return gone
+  }
+
+  /// - Parameter created: receives the record if a REST remote may have created it.
+  private func discard(
+    _ operation: QueuedOperation, _ created: inout [(record: StoredRecord, table: RecordTable)]
+  ) throws -> Int {
     let all = try QueuedOperation.ofRecord(operation.entityType, operation.entityId, in: connection)
     if let sent = all.first(where: { $0.state == .inFlight }) {
       throw VaultError(
@@ -45,10 +59,8 @@ extension SyncTransaction {
       try outbox.remove(operation)
       return 0
     }
-    let mayBeCreated = try mayBeCreated(by: all)
-    let gone = try discardOperations(of: record, table)
-    if mayBeCreated { try removeRows(of: record, table) }
-    return gone
+    if try mayBeCreated(by: all) { created.append((record, table)) }
+    return try discardOperations(of: record, table)
   }
 
   /// Returns whether a REST remote may have created the record of some operations, or created it again, without a response.
@@ -62,7 +74,8 @@ extension SyncTransaction {
     }
   }
 
-  /// Removes the rows of a deleted record and of its dependents, except those that other rows need.
+  /// Removes the rows of a deleted record and of its dependents.
+  /// - Throws: ``VaultError`` with `refused` if another record needs the row. The user could restore the record with it.
   private func removeRows(of record: StoredRecord, _ table: RecordTable) throws {
     let dependents = Dependents(connection: connection, entities: catalog.entities)
     for (entity, keys) in try dependents.all(of: table.entity, [record.key], onlyLive: false).reversed() {
@@ -71,6 +84,11 @@ extension SyncTransaction {
         if let record = try table.find(key: key, in: connection) { _ = try purgeDeleted(record.uuid, of: table) }
       }
     }
+    guard try table.has(record.uuid, in: connection) else { return }
+    let type = table.entity.type
+    throw VaultError(
+      .refused, "the server may have created the \(type), and another record on this device refers to it",
+      hint: "retry the operation, or discard the operations of the records that refer to this \(type) as well")
   }
 
   private func discardOperations(of record: StoredRecord, _ table: RecordTable) throws -> Int {
@@ -148,12 +166,6 @@ extension SyncTransaction {
       WHERE \(identifier: table.entity.key) = \(record.key) AND isDeleted = 1
       """)
   }
-
-  /// Returns whether the outbox has an operation that is not acknowledged.
-  package func isWaiting(_ operationId: String) throws -> Bool { try find(operationId) != nil }
-
-  /// - Throws: ``VaultError`` with `noSuchRecord`.
-  package func requireWaiting(_ operationId: String) throws { _ = try waiting(operationId) }
 
   private func find(_ operationId: String) throws -> QueuedOperation? {
     try QueuedOperation.all(

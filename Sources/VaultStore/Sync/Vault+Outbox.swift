@@ -97,16 +97,9 @@ extension Vault {
   /// server never had are removed with their dependents.
   /// - Returns: the number of removed records.
   /// - Throws: ``VaultError`` with `noSuchRecord` or `busy`; with `badValue` or `refused` if another record has a
-  ///   UNIQUE value that a record would take back.
-  public func discard(_ ids: [String]) throws -> Int {
-    try syncNow { transaction in
-      for id in ids { try transaction.requireWaiting(id) }
-      // Discarding one operation may remove others: those of the same record and of its dependents.
-      return try ids.reduce(0) { count, id in
-        try transaction.isWaiting(id) ? count + transaction.discard(id) : count
-      }
-    }
-  }
+  ///   UNIQUE value that a record would take back; with `refused` if a REST remote may have created a record whose row
+  ///   other records on this device need.
+  public func discard(_ ids: [String]) throws -> Int { try syncNow { try $0.discard(ids) } }
 }
 
 extension SyncTransaction {
