@@ -155,6 +155,31 @@ import VaultStore
     #expect(try sync { try $0.nextBatch(limit: 10).operations }.map(\.baseVersion) == [1])
   }
 
+  // Found by reading: the row kept its reference with the new version, and the server's reference never came.
+  @Test(
+    "Edits of a record that is deleted on both sides build on the version whose reference the row has",
+    arguments: [true, false])
+  func editsOfDeletionWithoutParent(isPulled: Bool) throws {
+    try apply(Self.version(1, of: "Unit", "u1", Self.unit), Self.version(1, of: "Note", "n1", ["unitId": "u1"]))
+    try database.write { try $0.execute("DELETE FROM OfflineNote") }
+    let remote = Self.version(2, of: "Note", "n1", ["unitId": "nowhere"], isDeleted: true)
+    if isPulled {
+      try database.write { try $0.execute("UPDATE OfflineNote SET title = 'mine'") }
+      try apply(remote)
+    } else {
+      let sent = try #require(try sync { try $0.nextBatch(limit: 10).operations.first })
+      try database.write { try $0.execute("UPDATE OfflineNote SET title = 'mine'") }
+      var counts = PushCounts()
+      try sync {
+        try $0.acknowledge(
+          .conflict(.deletedRemotely, fields: ["unitId"], record: remote), of: sent, jitter: 0, counts: &counts)
+      }
+    }
+    #expect(try values("SELECT isDeleted || isDirty || syncVersion || title FROM OfflineNote") == ["111mine"])
+    let edit = try #require(try sync { try $0.nextBatch(limit: 10).operations.first })
+    #expect(edit.baseVersion == 1 && edit.patch.fields == ["title": "mine"])
+  }
+
   // Found by the simulation, seed 6220: the deletion waited for ever, and no decision ended the conflict of the dependent.
   @Test("A deletion whose version has a UNIQUE value of another record keeps the values by which rows reference it")
   func deletionWithReferencedValues() throws {

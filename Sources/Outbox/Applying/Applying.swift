@@ -196,25 +196,30 @@ package struct RemoteChanges: SyncComponent {
     }
     let pending = try QueuedOperation.pending(type, record.key, in: connection)
     let isDone = !result.needsPush
+    var newBase = table.base(from: remote.state, over: base)
     if isDone {
       for operation in pending { try outbox.remove(operation) }
       try BaseTable.forget(type, record.key, in: connection)
     } else {
-      try BaseTable.set(
-        table.base(from: remote.state, over: base), type, record.key, keepsUserEdits: table.keepsUserEdits,
-        in: connection)
+      try BaseTable.set(newBase, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
       try outbox.queue(result.patchToPush.isDeleted == true ? .delete : .update, record, table, pending: pending)
       for operation in pending { try outbox.apply(.conflictResolved, to: operation) }
     }
     var merged = result.merged
     // The times of a merge are the server's. The row keeps the time of this device.
     merged.updatedAt = isDone ? remote.state.updatedAt : record.state.updatedAt
-    try table.update(
+    let kept = try table.update(
       record.key, from: record.state, to: merged,
       .init(
         serverId: remote.serverId ?? record.serverId, createdAt: record.corrected(createdAt: remote.createdAt),
         isDirty: !isDone, syncStatus: isDone ? "synced" : "pending", lastSyncedAt: serverNow),
       isGone: remote.state.isDeleted, in: connection)
+    if !isDone, merged.isDeleted, !kept.isEmpty {
+      // The row keeps these references and its version, so the edits build on them, and the server merges.
+      newBase.syncVersion = record.state.syncVersion
+      for name in kept { newBase.fields[name] = record.state.fields[name] }
+      try BaseTable.set(newBase, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
+    }
     try table.compute(result.fieldsToCompute, ofKey: record.key, in: connection)
     return isDone ? .clean : .queued
   }

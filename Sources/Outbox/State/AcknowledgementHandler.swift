@@ -252,16 +252,25 @@ struct AcknowledgementHandler: SyncComponent {
     let base = try BaseTable.find(type, record.key, in: connection)
     var edits = RecordPatch(from: base ?? remote.state, to: record.state).fields
     for name in references { edits[name] = nil }
-    var rebasing = RemoteChanges.Rebasing.clean
-    if edits == sent.patch.fields, sent.baseVersion == remote.state.syncVersion {
+    let isRefused = try edits == sent.patch.fields && isOnTop(of: remote.state, base)
+    // With the version of its reference, the server merges later edits and a restoration, and its own reference replaces
+    // this one.
+    if keepsReference, record.state.syncVersion > 0 { remote.state.syncVersion = record.state.syncVersion }
+    if isRefused {
       try resolver.adopt(record, on: remote.state, remote: remote.state, table)
     } else {
-      rebasing = try changes.rebase(record, base: base, on: remote, table)
+      try changes.rebase(record, base: base, on: remote, table)
     }
-    // With the version of its reference, the server merges a restoration, and its own reference replaces this one.
-    if keepsReference, rebasing == .clean, record.state.syncVersion > 0 {
-      try changes.align(type, record.uuid, version: record.state.syncVersion)
-    }
+  }
+
+  /// Returns whether the operation was sent on top of a version. If the row keeps references because this device lacks the
+  /// records of the version, its base has the other values of the version under an older number.
+  private func isOnTop(of remote: RecordState, _ base: RecordState?) throws -> Bool {
+    if sent.baseVersion == remote.syncVersion { return true }
+    guard let base, base.isDeleted == remote.isDeleted else { return false }
+    let missing = try table.keys.filter { try table.lacksParent(by: $0, in: remote.fields, connection) }
+    let kept = Set(missing.flatMap(\.columns))
+    return table.columns.allSatisfy { kept.contains($0.name) || base.fields[$0.name] == remote.fields[$0.name] }
   }
 
   // MARK: Rejections

@@ -237,21 +237,24 @@ extension RecordTable {
   /// - Parameter isGone: whether the server has deleted the record. A row that keeps a reference then keeps its version
   ///   as well, because a user can restore it from the version whose values the row has. `nil` on the server, and if
   ///   the state determines whether the deletion is final.
+  /// - Returns: the columns whose references to missing records the row does not get.
   /// - Throws: the errors of ``insert(_:_:_:in:)``.
+  @discardableResult
   package func update(
     _ key: Int64, from old: RecordState, to state: RecordState, _ bookkeeping: Bookkeeping, isGone: Bool? = nil,
     in connection: WriteConnection
-  ) throws {
+  ) throws -> [String] {
     let changed = changedFields(from: old.fields, to: state.fields)
     let leavesOutMissing = isGone ?? state.isDeleted
     let possible = leavesOutMissing ? try leavingOutMissingParents(changed, over: old.fields, connection) : changed
     let fields = try values(
       of: possible, connection, leavesOutMissing: leavesOutMissing,
       ownUuid: ownUuid(key, changing: possible, in: connection))
+    let kept =
+      fields.count == changed.members.count
+      ? [] : changed.names.filter { name in places[name] != nil && !fields.contains { $0.name == name } }
     var state = state
-    if isGone == true, !bookkeeping.isDirty, fields.count < changed.members.count(where: { places[$0.name] != nil }) {
-      state.syncVersion = old.syncVersion
-    }
+    if isGone == true, state.isDeleted, !kept.isEmpty { state.syncVersion = old.syncVersion }
     let values = fields + common(state, bookkeeping, over: old)
     let names = values.map(\.name)
     let sql = names == Self.commonResponseColumns ? usualUpdate : Self.update(of: names, in: entity)
@@ -262,6 +265,7 @@ extension RecordTable {
         try statement.run()
       }
     }
+    return kept
   }
 
   /// The order of ``common(_:_:over:)``.
