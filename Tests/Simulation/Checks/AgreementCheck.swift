@@ -135,7 +135,7 @@ struct AgreementCheck {
           WHERE completedAt IS NULL AND payload IS NOT NULL AND parkedBehind IS NOT NULL
           UNION ALL SELECT entityUuid FROM OfflineConflictResolution WHERE resolvedAt IS NULL
           """, as: String.self))
-      let holders = try holdersOfRefused(device, connection)
+      let holders = try holdersOfWaiting(device, connection)
       let waiting = try missingParents(device, connection)
       while true {
         var more = waiting.filter { !held.contains($0.key) && !held.isDisjoint(with: $0.value) }.map(\.key)
@@ -170,15 +170,16 @@ struct AgreementCheck {
     return missing
   }
 
-  /// The records whose values are in the way of the refused versions in the inbox, by the UUID of the version.
-  private func holdersOfRefused(
+  /// The records whose values are in the way of versions in the inbox, by the UUID of the version. A version that lacks a
+  /// record would be refused when that record arrives.
+  private func holdersOfWaiting(
     _ device: any WatchedDevice, _ connection: Connection
   ) throws -> [String: [(uuid: String, awaitsUser: Bool)]] {
-    let refused = try connection.fetchRows(
-      "SELECT entityType, entityUuid, record FROM SyncInbox WHERE reason = 'refused'", as: String.self, String.self,
-      String.self)
+    let waiting = try connection.fetchRows(
+      "SELECT entityType, entityUuid, record FROM SyncInbox WHERE reason IN ('refused', 'parent_missing')",
+      as: String.self, String.self, String.self)
     var found: [String: [(uuid: String, awaitsUser: Bool)]] = [:]
-    for (type, uuid, json) in refused {
+    for (type, uuid, json) in waiting {
       guard let table = device.vault.syncCatalog.tables[type] else { continue }
       let fields = try RemoteRecord(json: Array(json.utf8)).state.fields
       // The values of a record in conflict may be in the way of its own version, because both are merged.

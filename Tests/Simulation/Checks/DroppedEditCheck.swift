@@ -1,4 +1,5 @@
 import RecordStore
+import SyncModel
 import VaultStore
 
 /// Statement 6 for deletions: an edit that meets the deletion by another device is stored with the restored record, or a
@@ -28,7 +29,7 @@ struct DroppedEditCheck {
       for entry in entries where entry.kind == .mark && entry.seen != nil && isDropped[entry.marker] == true {
         guard acknowledged.contains(entry.transaction), !resent.contains(entry.uuid),
           let version = last[entry.uuid], version.isDeleted, version.marker == entry.marker,
-          isPersonal(entry, on: device), !history.isHandled(entry.uuid, by: handled)
+          isPersonal(entry, on: device), !history.isHandled(entry.uuid, by: handled), !isSentWithDeletion(entry)
         else { continue }
         if try devices.contains(where: { try $0.showsInConflict(entry.uuid, entry.marker) }) { continue }
         throw Violation(
@@ -38,6 +39,15 @@ struct DroppedEditCheck {
             "\(entry.entity) \(entry.uuid)",
           ] + history.lines(of: entry.uuid))
       }
+    }
+  }
+
+  /// Whether the device sent the edit with a deletion of the record. So the deletion is its own: with another record, perhaps
+  /// one that the record references no longer.
+  private func isSentWithDeletion(_ entry: Journal.Entry) -> Bool {
+    history.operations.values.contains { operation in
+      operation.kind == .delete && operation.entityUuid == entry.uuid
+        && operation.patch.fields.members.contains { $0.value == .text(entry.marker) }
     }
   }
 

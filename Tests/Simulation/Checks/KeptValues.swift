@@ -21,7 +21,11 @@ struct KeptValues {
   /// - Parameters:
   ///   - history: the versions of the server.
   ///   - underway: records of pushes that have not arrived yet. The vault that sent one may be restored meanwhile.
-  init(_ devices: [any WatchedDevice], _ history: [ServerStore.Version], underway: Set<String> = []) throws {
+  ///   - withDeletions: whether deleted records stay deleted.
+  init(
+    _ devices: [any WatchedDevice], _ history: [ServerStore.Version], underway: Set<String> = [],
+    withDeletions: Bool = true
+  ) throws {
     var current: [String: ServerStore.Version] = [:]
     for version in history { current[version.uuid] = version }
     var unsent = underway
@@ -42,9 +46,9 @@ struct KeptValues {
             WHERE isDirty = 0
             """, as: String.self, String.self, Bool.self)
           {
-            guard let version = current[uuid], version.isDeleted == isDeleted, version.marker ?? "" == marker else {
-              continue
-            }
+            guard let version = current[uuid], version.isDeleted == isDeleted, version.marker ?? "" == marker,
+              withDeletions || !isDeleted
+            else { continue }
             let holders = (values[uuid]?.holders ?? []).union([device.name])
             values[uuid] = Value(entity: kind.entity, marker: marker, isDeleted: isDeleted, holders: holders)
           }

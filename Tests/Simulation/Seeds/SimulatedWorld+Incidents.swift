@@ -116,10 +116,13 @@ extension SimulatedWorld {
   }
 
   /// Notes the values that devices and server must have after the server has lost its data.
-  /// - Parameter history: the versions of the server.
-  func noteKept(_ history: [ServerStore.Version]) throws {
+  /// - Parameters:
+  ///   - history: the versions of the server.
+  ///   - withDeletions: whether deleted records stay deleted.
+  func noteKept(_ history: [ServerStore.Version], withDeletions: Bool = true) throws {
     let underway = Set(network.underway.filter { $0.value > 0 }.keys)
-    incidents.kept.append(try KeptValues(devices, history, underway: underway))
+    incidents.kept.append(
+      try KeptValues(devices, history, underway: underway, withDeletions: withDeletions))
   }
 
   private func copyVault() throws {
