@@ -58,10 +58,10 @@ public struct Entities: Sendable {
       addedDefaults: try AddedColumns.defaults(in: connection), digest: digest)
   }
 
-  /// Returns the entity with a type name or table name.
+  /// Returns the entity with a type name or table name. A type counts before the table of another entity.
   /// - Throws: ``VaultError`` with `noSuchEntity` and the existing entities as candidates.
   public func entity(_ name: String) throws(VaultError) -> Entity {
-    guard let entity = all.first(where: { $0.type == name || $0.table.name == name }) else {
+    guard let entity = all.first(where: { $0.type == name }) ?? entity(ofTable: name) else {
       throw VaultError(
         .noSuchEntity, "unknown entity '\(name)'",
         hint: "the entities of this vault are \(all.map(\.type).joined(separator: ", "))",

@@ -136,6 +136,17 @@ import Testing
     #expect(message.contains("'\(name)'") && message.contains("'\(usual)'"), "\(message)")
   }
 
+  // Found by the simulation, seed 10662: a conflict of one entity was decided with the fields of the other.
+  @Test("An entity with the name of another entity's table is found by its own name")
+  func entityNamedLikeATable() throws {
+    let database = try Database.inMemory()
+    let sql = Self.table("other", registered: ("Thing", "other")) + Self.table("own", registered: ("other", "own"))
+    try Vault.migrator(for: [Self.schema(sql)]).apply(to: database)
+    let entities = try database.read { try Entities.read(from: $0) }
+    #expect(try entities.entity("other").table.name == "own")
+    #expect(try entities.entity("own").type == "other" && entities.entity("Thing").table.name == "other")
+  }
+
   @Test("A registry row that names the table or a column in another case is refused")
   func caseInRegistry() throws {
     let message = try #require(
