@@ -54,7 +54,7 @@ extension SyncTransaction {
     }
     for name in [
       SyncSettings.Name.cursor, .epoch, .isFilled, .serverUuid, .account, .user, .lastReconciliation, .reconcileNext,
-      .filesConfirmed, .pause, .heldDeletions, .acceptedDeletions, .lacksEntities,
+      .isComparing, .filesConfirmed, .pause, .heldDeletions, .acceptedDeletions, .lacksEntities,
     ] {
       try SyncSettings.set(name, nil, in: connection)
     }

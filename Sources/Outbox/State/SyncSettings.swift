@@ -46,6 +46,8 @@ package enum SyncSettings {
     case stripLocation = "strip-location"
     /// The reason to compare all records at the next contact.
     case reconcileNext
+    /// Set while a comparison runs that began after the last request for one.
+    case isComparing
     /// The number of deletions of a held comparison, and the number of deletions of one comparison that a user has
     /// accepted.
     case heldDeletions, acceptedDeletions
@@ -90,11 +92,12 @@ package enum SyncSettings {
   }
 
   /// Requests a comparison of all records at the next contact, or after the first pull if that has begun and not ended. An
-  /// earlier reason stays.
+  /// earlier reason stays. A comparison that runs already does not count, because it does not know of the request.
   package static func compareNext(_ reason: String, in connection: WriteConnection) throws {
     // The first pull brings everything, if it has not begun.
     guard try value(.isFilled, in: connection) != nil || value(.cursor, in: connection) != nil else { return }
     if try value(.reconcileNext, in: connection) == nil { try set(.reconcileNext, reason, in: connection) }
+    try set(.isComparing, nil, in: connection)
   }
 
   /// Draws a new device id, because a copy of this vault may push under the same id.

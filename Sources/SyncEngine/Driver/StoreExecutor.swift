@@ -113,6 +113,7 @@ extension SyncTransaction {
     case .release(let operations, let wasSent): try release(operations, wasSent: wasSent)
     case .drawDevice: try SyncSettings.drawDevice(reason: "copied", in: connection)
     case .beginComparison:
+      try SyncSettings.set(.isComparing, "true", in: connection)
       return .comparison(
         scopes: try SyncSettings.scopes(in: connection), epoch: try epoch(),
         cursor: try SyncSettings.value(.cursor, in: connection))
@@ -179,7 +180,9 @@ extension SyncTransaction {
       try SyncSettings.set(.lacksEntities, skipsEntities ? "true" : nil, in: connection)
     }
     try SyncSettings.set(.epoch, epoch, in: connection)
-    for name in [SyncSettings.Name.reconcileNext, .heldDeletions, .acceptedDeletions] {
+    let isRequestedAgain = try SyncSettings.value(.isComparing, in: connection) == nil
+    if !isRequestedAgain { try SyncSettings.set(.reconcileNext, nil, in: connection) }
+    for name in [SyncSettings.Name.isComparing, .heldDeletions, .acceptedDeletions] {
       try SyncSettings.set(name, nil, in: connection)
     }
     try SyncSettings.set(.lastReconciliation, WireTime.text(now), in: connection)

@@ -133,4 +133,20 @@ import Testing
       #expect(try await device.sync(RoundRequest(isFull: true)).repaired == 0, "seed \(seed)")
     }
   }
+
+  // Found by the simulation, seed 10414: the records were missing until the next full comparison.
+  @Test("A choice of projects during a comparison is followed by another comparison")
+  func choiceDuringComparison() async throws {
+    let server = try LocalServer(schemas: [Self.schema])
+    let one = try await Device("ada", at: server, schema: Self.schema)
+    let two = try await Device("ben", at: server, schema: Self.schema)
+    try await Self.fill(one)
+    for device in [one, two] { try await device.sync() }
+    try two.follow(Self.uuid(0, 1))
+    let remote = InterveningRemote(remote: await two.worker.remote)
+    remote.interveneInComparisons { try two.follow("all") }
+    let worker = SyncWorker(vault: two.vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
+    for _ in 0..<2 { #expect(try await worker.sync(RoundRequest()).outcome == .done) }
+    #expect(try await Self.content(two, of: [1, 2, 3, 4]) == Self.content(one, of: [1, 2, 3, 4]))
+  }
 }

@@ -18,6 +18,7 @@ final class InterveningRemote: Remote {
     var account: @Sendable (inout AccountInfo) -> Void = { _ in }
     var page: (@Sendable (Int, String?) -> ChangesPage)?
     var records: @Sendable (inout [RemoteRecord]) -> Void = { _ in }
+    var comparison: @Sendable () throws -> Void = {}
   }
 
   let remote: any Remote
@@ -111,8 +112,15 @@ final class InterveningRemote: Remote {
     return try await remote.watch(cursor: cursor, projects: projects, seconds: seconds)
   }
 
+  /// Runs a closure before the digests of each comparison.
+  func interveneInComparisons(_ body: @escaping @Sendable () throws -> Void) {
+    state.withLock { $0.comparison = body }
+  }
+
   func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {
-    try await remote.digests(projects: projects)
+    let before = state.withLock { $0.comparison }
+    do { try before() } catch { Issue.record(error) }
+    return try await remote.digests(projects: projects)
   }
 
   func digests(entityType: String, projects: [String]) async throws(RemoteFailure) -> BucketDigests {
