@@ -109,7 +109,7 @@ public struct RestRemote: Remote {
 
   /// Never called; see ``capabilities``.
   public func watch(
-    cursor: String, projects: [String], seconds: Int
+    cursor: String, projects: [String], deviceId: String?, seconds: Int
   ) async throws(RemoteFailure) -> WatchResponse { throw Self.unable }
   /// Never called; see ``capabilities``.
   public func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests { throw Self.unable }

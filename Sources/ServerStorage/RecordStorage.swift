@@ -33,12 +33,8 @@ public protocol RecordStorage: Sendable {
   /// after this call.
   func flushFailedCommits(_ account: AccountName) async throws
 
-  /// Waits until an account has a change after a number of its sequence, at most for some seconds or until
-  /// ``stopWaiting()``.
-  /// - Parameter projects: only records of these projects and records without a project count; `nil` for all.
-  func waitForChange(
-    _ account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int
-  ) async throws -> WaitResult
+  /// Waits until an account has a change that concerns a request, at most for its time or until ``stopWaiting()``.
+  func waitForChange(_ account: AccountName, _ request: ChangeRequest) async throws -> WaitResult
 
   /// Checks that the storage can execute requests now.
   /// - Throws: the reason why it cannot, such as a database that does not respond.
@@ -49,14 +45,6 @@ public protocol RecordStorage: Sendable {
 
   /// Closes all accounts.
   func close()
-}
-
-/// The end of a wait for a change.
-public enum WaitResult: Equatable, Sendable {
-  /// There is a change.
-  case changed
-  /// There is none up to this number of the sequence.
-  case unchanged(until: Int64)
 }
 
 /// A response that was stored with the effect of its operation.

@@ -63,7 +63,12 @@ package final class SharedWrites: Sendable {
 
   private func run(_ writes: [Write], of account: AccountName, _ transaction: Transaction) async {
     do {
-      try await transaction(account) { writer in for write in writes { try write.run(writer) } }
+      try await transaction(account) { writer in
+        for write in writes {
+          writer.author = nil
+          try write.run(writer)
+        }
+      }
       for write in writes { write.continuation.resume() }
     } catch {
       // Without the storage, the others would only wait longer for the same error.

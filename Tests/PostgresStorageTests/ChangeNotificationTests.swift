@@ -1,3 +1,4 @@
+import Platform
 import ServerStorage
 import ServerSupport
 import TestSupport
@@ -9,12 +10,15 @@ import Testing
   @Test("notifications carry every change once, within the length that PostgreSQL accepts", arguments: 1...20)
   func texts(_ seed: UInt64) throws {
     var random = Seeded(seed)
-    var changes: [String: ChangeScope] = [:]
+    var changes: [String: CommittedChanges] = [:]
     for _ in 0..<Int.random(in: 1...600, using: &random) {
       let count = Int.random(in: 0...25, using: &random)
-      changes[newUuid()] = count == 0 ? ChangeScope() : ChangeScope(Set((0..<count).map { _ in newUuid() }))
+      let projects = Bool.random(using: &random) ? Set((0..<count).map { _ in newUuid() }) : nil
+      let author = [nil, newUuid(), "device:1,2"].randomElement(using: &random) ?? nil
+      changes[newUuid()] = CommittedChanges(
+        last: Int64.random(in: 1...(1 << 60), using: &random), projects: projects, author: author)
     }
-    var (left, told): ([String: ChangeScope], [String: ChangeScope]) = (changes, [:])
+    var (left, told): ([String: CommittedChanges], [String: CommittedChanges]) = (changes, [:])
     while let text = ChangeNotification.take(from: &left, of: "node") {
       #expect(text.utf8.count <= ChangeNotification.greatestLength)
       let notification = try #require(ChangeNotification(text))
@@ -24,8 +28,11 @@ import Testing
         return first
       }
     }
-    let expected = changes.mapValues { scope in
-      (scope.projects?.count ?? 0) > ChangeNotification.mostProjects ? ChangeScope() : scope
+    let expected = changes.mapValues { change in
+      let areNamed = (change.projects?.count ?? 0) <= ChangeNotification.mostProjects
+      return CommittedChanges(
+        last: change.last, projects: areNamed ? change.projects : nil,
+        author: change.author.flatMap { UUIDText.isCanonical($0) ? $0 : nil })
     }
     #expect(told == expected, "seed \(seed)")
   }

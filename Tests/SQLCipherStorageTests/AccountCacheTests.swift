@@ -107,9 +107,9 @@ import Testing
     defer { storage.close() }
     let before = try Self.openFiles()
     let house = RecordName("Project", newUuid())
-    let waiting = Task { try await storage.waitForChange(accounts[0], after: 120, projects: nil, seconds: 50) }
+    var waiting: Task<WaitResult, any Error>?
     for account in accounts {
-      try await storage.write(account) { data in
+      let last = try await storage.write(account) { data in
         let project = try data.store(
           house, over: nil, RecordState(fields: ["title": .text(account.name)], updatedAt: 1), createdAt: 1, at: 1)
         for _ in 0..<100 {
@@ -122,7 +122,10 @@ import Testing
         (gone.isDeleted, gone.updatedAt) = (true, 2)
         // Most dependents follow in jobs, for which the account may have to be opened again.
         _ = try data.cascade(from: data.store(house, over: project, gone, createdAt: 1, at: 2), at: 2)
+        return try data.lastSequence
       }
+      waiting =
+        waiting ?? Task { try await storage.waitForChange(account, after: last, projects: nil, seconds: 50) }
     }
     for account in accounts.reversed() {
       while try await storage.read(account, { try #require($0 as? AccountReader).hasJobs }) {
@@ -133,7 +136,7 @@ import Testing
       }
       #expect(title == .text(account.name) && live == nil)
     }
-    #expect(try await waiting.value == .changed)
+    #expect(try await waiting?.value == .changed)
     #expect(try Self.openFiles() - before < 60)
   }
 

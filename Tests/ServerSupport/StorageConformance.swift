@@ -364,9 +364,41 @@ package struct StorageConformance: Sendable {
     }
     #expect(try await concerned == .changed)
     #expect(try await unconcerned == .unchanged(until: stored.sequence))
-    async let stopped = storage.waitForChange(one, after: 3, projects: nil, seconds: 20)
+    async let author = storage.waitForChange(one, after: 3, projects: nil, device: "a", seconds: 1)
+    async let reader = storage.waitForChange(one, after: 3, projects: nil, device: "b", seconds: 20)
+    try await Task.sleep(for: .milliseconds(300))
+    let start = ContinuousClock.now
+    try await storage.write(one) { data in
+      try data.keep(DeviceCounter(counter: 1, operations: []), of: "a", at: 2_000)
+      _ = try project(newUuid(), in: data)
+    }
+    #expect(try await reader == .changed)
+    // The end of the time finds it.
+    #expect(try await author == .changed && ContinuousClock.now - start > .milliseconds(500))
+    let old = ChangePosition(epoch: try await storage.read(one) { try $0.epochs.current }, sequence: 4, floor: 0)
+    async let elsewhere = storage.waitForChange(one, ChangeRequest(after: old, projects: [newUuid()], seconds: 20))
+    try await Task.sleep(for: .milliseconds(100))
+    _ = try await storage.write(one) { try $0.startEpoch(at: 3_000) }
+    #expect(try await elsewhere == .changed)
+    let again = ChangeRequest(after: old, projects: [newUuid()], seconds: 20)
+    #expect(try await storage.waitForChange(one, again) == .unknownPosition)
+    async let stopped = storage.waitForChange(one, after: 5, projects: nil, seconds: 20)
     try await Task.sleep(for: .milliseconds(100))
     storage.stopWaiting()
-    #expect(try await stopped == .unchanged(until: 3))
+    #expect(try await stopped == .unchanged(until: 5))
+  }
+}
+
+extension RecordStorage {
+  /// Waits for a change after a number of the current epoch.
+  package func waitForChange(
+    _ account: AccountName, after sequence: Int64, projects: Set<String>?, device: String? = nil, seconds: Int
+  ) async throws -> WaitResult {
+    let epoch = try await read(account) { try $0.epochs.current }
+    return try await waitForChange(
+      account,
+      ChangeRequest(
+        after: ChangePosition(epoch: epoch, sequence: sequence, floor: 0), projects: projects, device: device,
+        seconds: seconds))
   }
 }

@@ -4,16 +4,16 @@ import ServerStorage
 /// Does the jobs of accounts in the background.
 final class AccountJobs: Sendable {
   private final class Account: JobOwner {
-    private let announce: @Sendable () -> Void
-    private let work: @Sendable () async throws -> (hasChanged: Bool, hasJobs: Bool)
+    private let tell: @Sendable (CommittedChanges) -> Void
+    private let work: @Sendable () async throws -> (changes: CommittedChanges?, hasJobs: Bool)
 
     init(
-      announce: @escaping @Sendable () -> Void,
-      work: @escaping @Sendable () async throws -> (hasChanged: Bool, hasJobs: Bool)
-    ) { (self.announce, self.work) = (announce, work) }
+      announce: @escaping @Sendable (CommittedChanges) -> Void,
+      work: @escaping @Sendable () async throws -> (changes: CommittedChanges?, hasJobs: Bool)
+    ) { (tell, self.work) = (announce, work) }
 
-    func doJob() async throws -> (hasChanged: Bool, hasJobs: Bool) { try await work() }
-    func signalChange() { announce() }
+    func doJob() async throws -> (changes: CommittedChanges?, hasJobs: Bool) { try await work() }
+    func announce(_ changes: CommittedChanges) { tell(changes) }
   }
 
   private struct State {
@@ -29,11 +29,11 @@ final class AccountJobs: Sendable {
 
   /// Starts the jobs of an account, unless they are running.
   /// - Parameters:
-  ///   - announce: notifies of a change of the account.
+  ///   - announce: tells all nodes of changes of the account.
   ///   - work: runs one transaction.
   func start(
-    _ account: AccountName, announce: @escaping @Sendable () -> Void,
-    work: @escaping @Sendable () async throws -> (hasChanged: Bool, hasJobs: Bool)
+    _ account: AccountName, announce: @escaping @Sendable (CommittedChanges) -> Void,
+    work: @escaping @Sendable () async throws -> (changes: CommittedChanges?, hasJobs: Bool)
   ) {
     let found = state.withLock { state -> (owner: Account, runner: JobRunner)? in
       if state.isClosed { return nil }

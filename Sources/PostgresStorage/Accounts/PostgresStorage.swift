@@ -31,7 +31,7 @@ public final class PostgresStorage: RecordStorage {
   ) throws {
     let environment = database.environment
     let schema = try AccountSchema(schemas, environment: environment)
-    let waiters = AccountWaiters(clock: environment.clock)
+    let waiters = AccountWaiters(environment, isTold: false)
     (self.database, self.schema, self.waiters) = (database, schema, waiters)
     entities = schema.descriptions
     self.schemas = schemas.map { ServedSchema(name: $0.name, version: $0.migrations.count) }
@@ -76,23 +76,23 @@ public final class PostgresStorage: RecordStorage {
   private func commit(
     _ account: AccountName, _ body: @escaping @Sendable (AccountWriter) throws -> Void
   ) async throws {
-    let (_, scope, hasJobs) = try await change(account, body)
-    if let scope { changes.announce(account, scope) }
+    let (_, committed, hasJobs) = try await change(account, body)
+    if let committed { changes.announce(account, committed) }
     if hasJobs { startJobs(of: account) }
   }
 
   private func change<Result: Sendable>(
     _ account: AccountName, _ body: @escaping @Sendable (AccountWriter) throws -> Result
-  ) async throws -> (result: Result, scope: ChangeScope?, hasJobs: Bool) {
+  ) async throws -> (result: Result, changes: CommittedChanges?, hasJobs: Bool) {
     try await whenUpToDate(account) { [database, schema, set] in
       try await database.transaction(.writing(account)) { connection in
         let (row, rows) = try AccountRow.lock(account, connection)
         guard row.isUpToDate(with: set, connection) else { throw IsOutdated() }
         let writer = try AccountWriter(rows, schema, database.environment)
         let result = try body(writer)
-        let (scope, hasJobs) = try writer.finish()
+        let (changes, hasJobs) = try writer.finish()
         try rows.commit()
-        return (result, scope, hasJobs)
+        return (result, changes, hasJobs)
       }
     }
   }
@@ -111,7 +111,7 @@ public final class PostgresStorage: RecordStorage {
   /// changes.
   private func bringUpToDate(_ account: AccountName) async throws {
     let (schema, set, environment) = (schema, set, database.environment)
-    let scope = try await database.transaction(.writing(account)) { connection -> ChangeScope? in
+    let committed = try await database.transaction(.writing(account)) { connection -> CommittedChanges? in
       let (row, rows) = try AccountRow.lock(account, connection)
       _ = try connection.run(TransactionStatements.allowIdleness())
       let writer = try AccountWriter(rows, schema, environment)
@@ -123,13 +123,13 @@ public final class PostgresStorage: RecordStorage {
         if try set.continues(before) { _ = try writer.upgrade(from: before.schemas, at: now) }
       }
       if row.incarnation != connection.incarnationNumber { _ = try writer.startEpoch(at: now) }
-      let (scope, _) = try writer.finish()
+      let (committed, _) = try writer.finish()
       try set.save(to: connection)
       _ = try rows.run(AccountRow.markUpToDate(rows.account, .text(set.digest), .integer(connection.incarnationNumber)))
       try rows.commit()
-      return scope
+      return committed
     }
-    if let scope { changes.announce(account, scope) }
+    if let committed { changes.announce(account, committed) }
   }
 
   // MARK: Jobs
@@ -156,9 +156,9 @@ public final class PostgresStorage: RecordStorage {
   }
 
   private func startJobs(of account: AccountName) {
-    jobs.start(account, announce: { [changes] in changes.announce(account, ChangeScope()) }) { [self] in
-      let (_, scope, hasJobs) = try await change(account) { try $0.work() }
-      return (scope != nil, hasJobs)
+    jobs.start(account, announce: { [changes] in changes.announce(account, $0) }) { [self] in
+      let (_, committed, hasJobs) = try await change(account) { try $0.work() }
+      return (committed, hasJobs)
     }
   }
 
@@ -168,24 +168,9 @@ public final class PostgresStorage: RecordStorage {
   /// account until it has ended.
   public func flushFailedCommits(_ account: AccountName) async throws { try await write(account) { _ in } }
 
-  /// Waits for a change after a number of the account's sequence.
-  public func waitForChange(
-    _ account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int
-  ) async throws -> WaitResult {
-    try await waiters.waitForChange(
-      of: account, after: sequence, projects: projects, seconds: seconds
-    ) { sequence in
-      // Most looks find nothing new, which the account's row tells.
-      let last = try await lastSequence(account)
-      guard last > sequence, projects != nil else { return (last > sequence, last) }
-      return try await read(account) { (try $0.hasChange(after: sequence, projects: projects), try $0.lastSequence) }
-    }
-  }
-
-  private func lastSequence(_ account: AccountName) async throws -> Int64 {
-    try await database.transaction(.reading(account)) { connection in
-      try AccountRow(connection.run(AccountRow.read(AccountRow.key(account)))).header.lastSequence
-    }
+  /// Waits for a change.
+  public func waitForChange(_ account: AccountName, _ request: ChangeRequest) async throws -> WaitResult {
+    try await waiters.waitForChange(of: account, request) { look in try await read(account) { try look.perform($0) } }
   }
 
   private static let ping = Statement("SELECT 1")

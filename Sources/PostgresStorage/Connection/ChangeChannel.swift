@@ -18,7 +18,7 @@ final class ChangeChannel: Sendable {
   private struct State {
     var isClosed = false
     /// The changes that have to be announced, by the folder of the account.
-    var unannounced: [String: ChangeScope] = [:]
+    var unannounced: [String: CommittedChanges] = [:]
     var isAnnouncing = false
     /// The last known change of accounts with waiting requests, by folder.
     var lastSequences: [String: Int64] = [:]
@@ -73,10 +73,10 @@ final class ChangeChannel: Sendable {
   static func notification(of text: String) -> Statement.Command { notify(.text(text)) }
 
   /// Wakes the requests that wait for a change of an account, on all nodes.
-  func announce(_ account: AccountName, _ scope: ChangeScope) {
-    waiters.signal(folder: account.folder, scope)
+  func announce(_ account: AccountName, _ changes: CommittedChanges) {
+    waiters.tell(changes, folder: account.folder)
     let isToStart = state.withLock { state in
-      state.unannounced[account.folder, default: ChangeScope([])].formUnion(scope)
+      state.unannounced[account.folder] = changes.union(state.unannounced[account.folder])
       defer { state.isAnnouncing = true }
       return !state.isAnnouncing && !state.isClosed
     }
@@ -114,6 +114,7 @@ final class ChangeChannel: Sendable {
           database.settings, clock: database.environment.clock, url: database.settings.listenURL)
         _ = try connection.run(Self.listenStatement())
         database.tokens.clear(isListening: true)
+        waiters.setTold(true)
         // Changes from before the connection listened.
         startTask { [weak self] in await self?.poll() }
         (pause, isFailing) = (.milliseconds(100), false)
@@ -122,6 +123,7 @@ final class ChangeChannel: Sendable {
         }
       } catch {
         database.tokens.clear(isListening: false)
+        waiters.setTold(false)
         if !isFailing { log("notifications of other nodes are interrupted: \(error)") }
         isFailing = true
         usleep(UInt32(pause / .microseconds(1)))
@@ -133,7 +135,7 @@ final class ChangeChannel: Sendable {
   private func receive(_ text: String) {
     if text == Self.tokensChanged { return database.tokens.clear() }
     guard let notification = ChangeNotification(text), notification.node != node else { return }
-    for (folder, scope) in notification.changes { waiters.signal(folder: folder, scope) }
+    for (folder, changes) in notification.changes { waiters.tell(changes, folder: folder) }
   }
 
   // MARK: Polling
@@ -157,7 +159,7 @@ final class ChangeChannel: Sendable {
         state.lastSequences = Dictionary(found, uniquingKeysWith: { $1 })
         return found.filter { before[$0.0] != $0.1 }.map(\.0)
       }
-      for folder in changed { waiters.signal(folder: folder) }
+      for folder in changed { waiters.letLook(folder: folder) }
     } catch {
       if !isClosed { log("cannot look for changes of other nodes: \(error)") }
     }

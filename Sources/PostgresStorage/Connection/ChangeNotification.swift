@@ -1,38 +1,50 @@
+import Platform
 import ServerStorage
 
-/// The text by which a node tells others of changes: the node, then the folder of each account, with the projects of its
-/// changes unless they concern all devices. `NODE,ACCOUNT,ACCOUNT:PROJECT:PROJECT`
+/// The text by which a node tells others of changes: the node, then for each account its folder, the number of its last change,
+/// the device that made the changes, and the projects, or `*` if the changes concern all devices. The device is empty if it
+/// is unknown. `NODE,ACCOUNT:LAST:DEVICE:*,ACCOUNT:LAST:DEVICE:PROJECT:PROJECT`
 struct ChangeNotification: Equatable {
   let node: String
-  let changes: [String: ChangeScope]
+  let changes: [String: CommittedChanges]
 
   /// PostgreSQL accepts fewer than 8,000 bytes.
   static let greatestLength = 7_900
   /// Changes of more projects concern all devices.
   static let mostProjects = 20
+  private static let all = "*"
 
-  /// Parses a text; `nil` if it has no node.
+  /// Parses a text; `nil` for a text of another form.
   init?(_ text: String) {
     let parts = text.split(separator: ",")
     guard let node = parts.first else { return nil }
     self.node = String(node)
-    changes = Dictionary(
-      parts.dropFirst().map { part in
-        let words = part.split(separator: ":").map(String.init)
-        return (words[0], ChangeScope(words.count > 1 ? Set(words.dropFirst()) : nil))
-      }, uniquingKeysWith: { first, _ in first })
+    var changes: [String: CommittedChanges] = [:]
+    for part in parts.dropFirst() {
+      let words = part.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+      guard words.count >= 3, let last = Int64(words[1]) else { return nil }
+      let projects = Set(words.dropFirst(3))
+      changes[words[0]] = CommittedChanges(
+        last: last, projects: projects.contains(Self.all) ? nil : projects, author: words[2].isEmpty ? nil : words[2])
+    }
+    self.changes = changes
   }
 
   /// Moves as many changes as there is room for into a text.
   /// - Returns: `nil` without changes.
-  static func take(from changes: inout [String: ChangeScope], of node: String) -> String? {
+  static func take(from changes: inout [String: CommittedChanges], of node: String) -> String? {
     if changes.isEmpty { return nil }
     var text = node
-    for (folder, scope) in changes {
-      var part = "," + folder
-      if let projects = scope.projects, !projects.isEmpty, projects.count <= mostProjects {
-        part += projects.sorted().map { ":" + $0 }.joined()
+    for (folder, change) in changes {
+      // Only a UUID cannot have a separator in it.
+      let author = change.author.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? ""
+      var words = [folder, String(change.last), author]
+      if let projects = change.projects, projects.count <= mostProjects {
+        words += projects.sorted()
+      } else {
+        words.append(all)
       }
+      let part = "," + words.joined(separator: ":")
       if text.utf8.count + part.utf8.count > greatestLength { break }
       text += part
       changes[folder] = nil

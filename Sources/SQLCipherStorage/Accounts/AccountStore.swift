@@ -30,24 +30,24 @@ final class AccountStore: JobOwner {
   /// Changes the account in one transaction.
   func write<Result: Sendable>(
     _ body: @escaping @Sendable (AccountWriter) throws -> Result
-  ) async throws -> (result: Result, scope: ChangeScope?, hasJobs: Bool) {
+  ) async throws -> (result: Result, changes: CommittedChanges?, hasJobs: Bool) {
     try await database.write { [schema] connection in
       let writer = try AccountWriter(EmbeddedRowsWriter(connection), schema, connection.environment)
       let result = try body(writer)
-      let (scope, hasJobs) = try writer.finish()
-      return (result, scope, hasJobs)
+      let (changes, hasJobs) = try writer.finish()
+      return (result, changes, hasJobs)
     }
   }
 
   /// Does the jobs of the account in separate transactions, in the background.
   func startJobs() { jobs.start(for: self) }
 
-  func doJob() async throws -> (hasChanged: Bool, hasJobs: Bool) {
-    let (_, scope, hasJobs) = try await write { try $0.work() }
-    return (scope != nil, hasJobs)
+  func doJob() async throws -> (changes: CommittedChanges?, hasJobs: Bool) {
+    let (_, changes, hasJobs) = try await write { try $0.work() }
+    return (changes, hasJobs)
   }
 
-  func signalChange() { waiters.signal() }
+  func announce(_ changes: CommittedChanges) { waiters.tell(changes) }
 
   /// Closes the database after the open transaction finishes. Returns `false` after a timeout.
   func close() -> Bool {

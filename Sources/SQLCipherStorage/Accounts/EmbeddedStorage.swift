@@ -35,7 +35,7 @@ public final class EmbeddedStorage: RecordStorage {
     in folder: ServerFolder, schemas: [Schema], accounts names: [AccountName],
     openAccounts: Int = EmbeddedStorage.usualOpenAccounts, log: @escaping @Sendable (String) -> Void = { _ in }
   ) throws {
-    let waiters = AccountWaiters(clock: folder.environment.clock)
+    let waiters = AccountWaiters(folder.environment, isTold: true)
     (self.folder, self.log, self.waiters) = (folder, log, waiters)
     self.schemas = schemas.map { ServedSchema(name: $0.name, version: $0.migrations.count) }
     let schema = try AccountSchema(schemas, environment: folder.environment)
@@ -99,8 +99,8 @@ public final class EmbeddedStorage: RecordStorage {
     _ account: AccountName, _ body: @escaping @Sendable (AccountWriter) throws -> Void
   ) async throws {
     let store = try await store(account)
-    let (_, scope, hasJobs) = try await store.write(body)
-    if let scope { waiters.waiters(of: account).signal(scope) }
+    let (_, changes, hasJobs) = try await store.write(body)
+    if let changes { waiters.waiters(of: account).tell(changes) }
     if hasJobs { store.startJobs() }
   }
 
@@ -117,16 +117,9 @@ public final class EmbeddedStorage: RecordStorage {
     try await store(account).database.flushFailedCommits()
   }
 
-  /// Waits for a change after a number of the account's sequence.
-  public func waitForChange(
-    _ account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int
-  ) async throws -> WaitResult {
-    // A waiting request does not keep the account open.
-    try await waiters.waitForChange(
-      of: account, after: sequence, projects: projects, seconds: seconds
-    ) { sequence in
-      try await read(account) { (try $0.hasChange(after: sequence, projects: projects), try $0.lastSequence) }
-    }
+  /// Waits for a change. A waiting request does not keep the account open.
+  public func waitForChange(_ account: AccountName, _ request: ChangeRequest) async throws -> WaitResult {
+    try await waiters.waitForChange(of: account, request) { look in try await read(account) { try look.perform($0) } }
   }
 
   /// Returns: an account that cannot be opened concerns only its own requests.

@@ -22,8 +22,12 @@ package final class AccountWriter: RecordWriting {
   private var loadedDependents: [ReferenceValue: [String]] = [:]
   private var lastServerIds: [String: Int64]?
   private var attempts = 0
-  /// The devices that the written changes concern.
-  private var scope = ChangeScope([])
+  /// The projects of the written changes; `nil` if they concern all devices.
+  private var changedProjects: Set<String>? = []
+  /// The devices that made changes; `nil` if others made some as well.
+  private var authors: Set<String>? = []
+  /// The device that makes the following changes; `nil` if no device makes them.
+  var author: String?
   /// The number of dependents that may still change in this transaction.
   var left = AccountWriter.dependentsPerWrite
   var isWorking = false
@@ -39,10 +43,13 @@ package final class AccountWriter: RecordWriting {
   }
 
   /// Writes the changes.
-  /// - Returns: the devices that the changes concern, `nil` if the sequence has not grown, and whether any jobs are left.
-  package func finish() throws -> (scope: ChangeScope?, hasJobs: Bool) {
+  /// - Returns: the changes, `nil` if the sequence has not grown, and whether any jobs are left.
+  package func finish() throws -> (changes: CommittedChanges?, hasJobs: Bool) {
     try flush()
-    return (state.header.lastSequence != firstSequence ? scope : nil, !state.jobs.isEmpty)
+    let last = state.header.lastSequence
+    guard last != firstSequence else { return (nil, !state.jobs.isEmpty) }
+    let author = authors.flatMap { $0.count == 1 ? $0.first : nil }
+    return (CommittedChanges(last: last, projects: changedProjects, author: author), !state.jobs.isEmpty)
   }
 
   /// Writes the changes so far, so that queries of the engine find them.
@@ -62,9 +69,9 @@ package final class AccountWriter: RecordWriting {
     }
     try rows.apply(changes)
     // A new epoch concerns every device.
-    if changes.epochStartedAt != nil { scope = ChangeScope() }
+    if changes.epochStartedAt != nil { changedProjects = nil }
     for row in changes.records.values.flatMap({ [$0.old, $0.new] }).compactMap({ $0 }) {
-      scope.formUnion(ChangeScope(row.project.map { [$0] }))
+      if let project = row.project { changedProjects?.insert(project) } else { changedProjects = nil }
     }
     state = AccountState(header: state.header, jobs: state.jobs)
     (loaded, loadedHolders, loadedResponses, lastServerIds) = ([:], [:], [:], nil)
@@ -286,6 +293,7 @@ package final class AccountWriter: RecordWriting {
 
   package func keep(_ mark: DeviceCounter, of deviceId: String, at time: Int64) throws {
     state.changes.marks[deviceId] = (mark, time)
+    author = deviceId
   }
 
   package func startEpoch(at time: Int64) throws -> String {
@@ -315,6 +323,7 @@ package final class AccountWriter: RecordWriting {
   func nextSequence() -> Int64 {
     state.header.lastSequence += 1
     state.changes.header = state.header
+    if let author { authors?.insert(author) } else { authors = nil }
     return state.header.lastSequence
   }
 }

@@ -1,101 +1,212 @@
 import Platform
 
-/// The devices that changes of an account concern.
-package struct ChangeScope: Equatable, Sendable {
-  /// The projects of the changed records; `nil` for all devices, because a record without a project changed.
-  package private(set) var projects: Set<String>?
-
-  /// Creates a scope; `nil` for all devices.
-  package init(_ projects: Set<String>? = nil) { self.projects = projects }
-
-  /// Adds other changes.
-  package mutating func formUnion(_ other: ChangeScope) {
-    projects = projects.flatMap { own in other.projects.map { own.union($0) } }
-  }
-
-  /// Whether changes concern a device that follows projects; `nil` for a device that follows all.
-  package func concerns(_ followed: Set<String>?) -> Bool {
-    guard let projects, let followed else { return true }
-    return !projects.isDisjoint(with: followed)
-  }
-}
-
-/// The requests that wait for the next change of an account. A waiting request uses no thread.
+/// The requests that wait for the next change of an account. A waiting request uses no thread, and all of them share one
+/// timer.
 package final class ChangeWaiters: Sendable {
+  /// Why a wait ends.
+  enum Wake: Equatable, Sendable {
+    /// A change concerns the request.
+    case told
+    /// There may be a change.
+    case look
+    /// The time is over, the task is cancelled, or nobody waits any more.
+    case ended
+  }
+
   private struct Waiter {
-    let projects: Set<String>?
-    let continuation: CheckedContinuation<Bool, Never>
+    let request: ChangeRequest
+    let seen: Int64
+    /// When the wait ends.
+    var due: ContinuousClock.Instant
+    /// How it ends then.
+    var wake = Wake.ended
+    let continuation: CheckedContinuation<Wake, Never>
+  }
+
+  /// The end of an account's changes.
+  private struct End: Equatable {
+    let epoch: String
+    var sequence: Int64
   }
 
   private struct State {
+    /// The number of changes so far. A request reads it before it looks for changes, so that it misses no change between
+    /// looking and waiting.
     var generation = 0
     var isClosed = false
     var lastTicket = 0
     var waiting: [Int: Waiter] = [:]
+    var end: End?
+    var timer: (due: ContinuousClock.Instant, task: Task<Void, any Error>)?
   }
 
   private let state = Locked(State())
-  private let clock: Clock
+  private let environment: Environment
+  private var now: ContinuousClock.Instant { environment.clock.instant() }
 
-  /// Creates an empty set.
-  package init(clock: Clock) { self.clock = clock }
+  init(_ environment: Environment) { self.environment = environment }
 
-  /// The number of changes so far. A request reads it before it looks for changes, so that it misses no change between
-  /// looking and waiting.
-  package var generation: Int { state.withLock { $0.generation } }
+  /// The number of requests that wait.
+  var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-  /// Whether a request waits.
-  var isWaiting: Bool { state.withLock { !$0.waiting.isEmpty } }
+  // MARK: Changes
 
-  /// Wakes the waiting requests that changes concern.
-  package func signal(_ scope: ChangeScope = ChangeScope()) {
-    let woken = state.withLock { state -> [Waiter] in
+  /// Ends the waits that changes concern.
+  package func tell(_ changes: CommittedChanges) {
+    state.withLock { state in
       state.generation += 1
-      let woken = state.waiting.filter { scope.concerns($0.value.projects) }
-      for ticket in woken.keys { state.waiting[ticket] = nil }
-      return Array(woken.values)
+      if let end = state.end { state.end?.sequence = max(end.sequence, changes.last) }
+      wake(state.waiting.filter { changes.concern($0.value.request, seen: $0.value.seen) }.map(\.key), .told, &state)
     }
-    for waiter in woken { waiter.continuation.resume(returning: true) }
   }
 
-  /// Ends all waits.
-  package func close() {
-    let waiting = state.withLock { state -> [Waiter] in
+  /// Lets all requests look for changes, because some may have been missed.
+  func letLook() {
+    state.withLock { state in
+      forget(&state)
+      wake(Array(state.waiting.keys), .look, &state)
+    }
+  }
+
+  /// Forgets the end of the changes, because nobody tells of the next ones.
+  func forget() { state.withLock(forget) }
+
+  private func forget(_ state: inout State) {
+    state.generation += 1
+    state.end = nil
+  }
+
+  /// The time over which waits that end together are spread, for each of them, and at most: their devices would send their
+  /// next requests at the same moment.
+  private static let spread = (each: Duration.milliseconds(1), most: Duration.seconds(1))
+
+  private func wake(_ tickets: [Int], _ wake: Wake, _ state: inout State) {
+    let spread = min(Self.spread.each * (tickets.count - 1), Self.spread.most)
+    let now = now
+    for ticket in tickets {
+      guard var waiter = state.waiting[ticket], waiter.wake != .told else { continue }
+      waiter.wake = wake
+      waiter.due = min(waiter.due, spread > .zero ? now + spread * environment.jitter() : now)
+      state.waiting[ticket] = waiter
+    }
+    endDue(&state)
+  }
+
+  /// Ends all waits, now and later.
+  func close() {
+    state.withLock { state in
       state.isClosed = true
-      defer { state.waiting = [:] }
-      return Array(state.waiting.values)
+      for waiter in state.waiting.values { waiter.continuation.resume(returning: .ended) }
+      state.waiting = [:]
+      endDue(&state)
     }
-    for waiter in waiting { waiter.continuation.resume(returning: false) }
   }
 
-  /// Waits for a change after a generation: true when there is one, false when the time is over or the task cancelled.
-  /// - Parameter projects: the projects whose changes end the wait; `nil` for all.
-  package func wait(after generation: Int, projects: Set<String>? = nil, seconds: Int) async -> Bool {
+  // MARK: Waiting
+
+  /// Begins or continues a wait.
+  /// - Returns: the number of changes so far, and whether the request knows the last one.
+  func begin(_ request: ChangeRequest) -> (generation: Int, isAtEnd: Bool) {
+    let position = request.position
+    return state.withLock {
+      ($0.generation, $0.end == End(epoch: position.epoch, sequence: position.sequence))
+    }
+  }
+
+  /// Keeps the end of the changes that a request found, unless there was a change meanwhile.
+  func keep(_ look: ChangeLook, generation: Int) {
+    state.withLock { state in
+      if state.generation == generation { state.end = End(epoch: look.epoch, sequence: look.last) }
+    }
+  }
+
+  /// Whether there was a change, concerning any device, after a number of changes.
+  func hasChanged(since generation: Int) -> Bool { state.withLock { $0.generation != generation } }
+
+  /// Waits for a change after a number of changes.
+  /// - Parameter seen: the number of the last change that the request knows.
+  func wait(
+    after generation: Int, _ request: ChangeRequest, seen: Int64, until due: ContinuousClock.Instant
+  ) async -> Wake {
     let ticket = state.withLock { state -> Int in
       state.lastTicket += 1
       return state.lastTicket
     }
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let known = state.withLock { state -> Bool? in
-          if state.generation != generation { return true }
-          if state.isClosed || Task.isCancelled { return false }
-          state.waiting[ticket] = Waiter(projects: projects, continuation: continuation)
-          return nil
-        }
-        if let known { return continuation.resume(returning: known) }
-        startTask { [weak self, clock] in
-          try await clock.sleep(.seconds(seconds))
-          self?.end(ticket)
+        state.withLock { state in
+          if state.generation != generation { return continuation.resume(returning: .look) }
+          if state.isClosed || Task.isCancelled { return continuation.resume(returning: .ended) }
+          state.waiting[ticket] = Waiter(request: request, seen: seen, due: due, continuation: continuation)
+          arm(due, &state)
         }
       }
     } onCancel: {
-      end(ticket)
+      state.withLock { $0.waiting.removeValue(forKey: ticket) }?.continuation.resume(returning: .ended)
     }
   }
 
-  private func end(_ ticket: Int) {
-    state.withLock { $0.waiting.removeValue(forKey: ticket) }?.continuation.resume(returning: false)
+  // MARK: Timer
+
+  /// Waits that are due within this time end together.
+  private static let grain = Duration.milliseconds(10)
+
+  /// Ends the waits that are due, and sets the timer for the next one.
+  private func endDue(_ state: inout State) {
+    let limit = now
+    for (ticket, waiter) in state.waiting where waiter.due <= limit {
+      state.waiting[ticket] = nil
+      waiter.continuation.resume(returning: waiter.wake)
+    }
+    if let next = state.waiting.values.map(\.due).min() {
+      arm(next, &state)
+    } else {
+      state.timer?.task.cancel()
+      state.timer = nil
+    }
+  }
+
+  /// Makes sure that the timer runs at a time.
+  private func arm(_ due: ContinuousClock.Instant, _ state: inout State) {
+    if let timer = state.timer {
+      if timer.due <= due { return }
+      timer.task.cancel()
+    }
+    let task = startTask { [weak self, environment] in
+      let pause = due - environment.clock.instant()
+      try await environment.clock.sleep(max(pause, Self.grain))
+      guard let self else { return }
+      self.state.withLock { state in
+        // Another timer may have replaced this one meanwhile.
+        if Task.isCancelled { return }
+        state.timer = nil
+        self.endDue(&state)
+      }
+    }
+    state.timer = (due, task)
+  }
+}
+
+/// A search for the changes that a request waits for.
+package struct ChangeLook: Equatable, Sendable {
+  let hasChange: Bool
+  /// The end of the account's changes.
+  let (epoch, last): (String, Int64)
+
+  /// What to search.
+  package struct Query: Sendable {
+    let request: ChangeRequest
+    /// The number of the last change that was found not to concern the request.
+    let seen: Int64
+
+    /// Searches.
+    /// - Returns: `nil` if the data do not go on from the position of the request.
+    package func perform(_ data: any RecordReading) throws -> ChangeLook? {
+      guard try data.continues(from: request.position) else { return nil }
+      return ChangeLook(
+        hasChange: try data.hasChange(after: seen, projects: request.projects), epoch: try data.epochs.current,
+        last: try data.lastSequence)
+    }
   }
 }
 
@@ -103,66 +214,92 @@ package final class ChangeWaiters: Sendable {
 package final class AccountWaiters: Sendable {
   private struct State {
     var isClosed = false
+    /// Whether every later change will be told, so that a request at the end of the changes need not look for one.
+    var isTold: Bool
     var accounts: [String: (name: AccountName, waiters: ChangeWaiters)] = [:]
   }
 
-  private let state = Locked(State())
-  private let clock: Clock
+  private let state: Locked<State>
+  private let environment: Environment
 
   /// Creates an empty set.
-  package init(clock: Clock) { self.clock = clock }
+  /// - Parameter isTold: whether all changes are told, as in ``setTold(_:)``.
+  package init(_ environment: Environment, isTold: Bool) {
+    self.environment = environment
+    state = Locked(State(isTold: isTold))
+  }
 
   /// Returns the waiting requests of an account.
   package func waiters(of account: AccountName) -> ChangeWaiters {
     state.withLock { state in
       if let known = state.accounts[account.folder] { return known.waiters }
-      let waiters = ChangeWaiters(clock: clock)
+      let waiters = ChangeWaiters(environment)
       if state.isClosed { waiters.close() }
       state.accounts[account.folder] = (account, waiters)
       return waiters
     }
   }
 
-  /// Waits until an account has a change after a number of its sequence, at most for some seconds or until ``close()``.
-  /// - Parameters:
-  ///   - projects: only changes of these projects, and of records without a project, count; `nil` for all.
-  ///   - look: returns whether there is a change after a number, and the number of the account's last change. A
-  ///     number that was looked at is not looked at again, so that a wait costs no more than the changes meanwhile.
+  /// Waits until an account has a change that concerns a request, at most for its time or until ``close()``.
+  /// - Parameter look: searches in one state of the account. A request that is at the end of the changes needs no search, and
+  ///   neither does one that is told of a change.
   package func waitForChange(
-    of account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int,
-    look: (_ after: Int64) async throws -> (hasChange: Bool, last: Int64)
+    of account: AccountName, _ request: ChangeRequest,
+    look: (ChangeLook.Query) async throws -> ChangeLook?
   ) async throws -> WaitResult {
     let waiters = waiters(of: account)
-    let end = clock.instant() + .seconds(seconds)
-    var seen = sequence
+    let clock = environment.clock
+    let due = clock.instant() + .seconds(request.seconds)
+    var seen = request.position.sequence
+    var (generation, isAtEnd) = waiters.begin(request)
     while true {
-      let generation = waiters.generation
-      let found = try await look(seen)
-      if found.hasChange { return .changed }
-      seen = max(seen, found.last)
-      let left = end - clock.instant()
-      if left > .zero,
-        await waiters.wait(after: generation, projects: projects, seconds: max(1, Int(left.components.seconds)))
-      {
-        continue
+      if !isAtEnd {
+        guard let found = try await look(ChangeLook.Query(request: request, seen: seen)) else {
+          return .unknownPosition
+        }
+        if state.withLock({ $0.isTold }) { waiters.keep(found, generation: generation) }
+        if found.hasChange { return .changed }
+        seen = max(seen, found.last)
+      }
+      if clock.instant() < due {
+        switch await waiters.wait(after: generation, request, seen: seen, until: due) {
+        case .told: return .changed
+        case .look:
+          (generation, isAtEnd) = (waiters.begin(request).generation, false)
+          continue
+        case .ended: break
+        }
       }
       // Changes that did not concern the request have passed meanwhile.
-      guard waiters.generation != generation else { return .unchanged(until: seen) }
-      let last = try await look(seen)
+      guard waiters.hasChanged(since: generation) else { return .unchanged(until: seen) }
+      guard let last = try await look(ChangeLook.Query(request: request, seen: seen)) else { return .unknownPosition }
       return last.hasChange ? .changed : .unchanged(until: max(seen, last.last))
     }
   }
 
   /// The accounts with waiting requests.
   package var waitingAccounts: [AccountName] {
-    state.withLock { Array($0.accounts.values) }.filter(\.waiters.isWaiting).map(\.name)
+    state.withLock { Array($0.accounts.values) }.filter { $0.waiters.waitingCount > 0 }.map(\.name)
   }
 
-  /// Wakes the requests that wait for a change of an account.
-  /// - Parameter folder: the name of the account's folder.
-  package func signal(folder: String, _ scope: ChangeScope = ChangeScope()) {
-    state.withLock { $0.accounts[folder]?.waiters }?.signal(scope)
+  /// Sets whether every later change will be told.
+  package func setTold(_ isTold: Bool) {
+    let accounts = state.withLock { state in
+      state.isTold = isTold
+      return state.accounts.values.map(\.waiters)
+    }
+    for waiters in accounts { waiters.forget() }
   }
+
+  /// Tells the requests that wait for changes of an account.
+  /// - Parameter folder: the name of the account's folder.
+  package func tell(_ changes: CommittedChanges, folder: String) {
+    state.withLock { $0.accounts[folder]?.waiters }?.tell(changes)
+  }
+
+  /// Lets the requests of an account look for changes, because some may not have been told.
+  /// - Parameter folder: the name of the account's folder.
+  package func letLook(folder: String) { state.withLock { $0.accounts[folder]?.waiters }?.letLook() }
 
   /// Ends all waits, now and later.
   package func close() {

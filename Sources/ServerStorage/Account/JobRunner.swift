@@ -3,10 +3,10 @@ import Platform
 /// The part of an engine that does the jobs of one account.
 package protocol JobOwner: AnyObject, Sendable {
   /// Runs one transaction of the jobs.
-  /// - Returns: whether it changed a record, and whether any jobs are left.
-  func doJob() async throws -> (hasChanged: Bool, hasJobs: Bool)
-  /// Wakes the requests that wait for a change of the account.
-  func signalChange()
+  /// - Returns: the changes, and whether any jobs are left.
+  func doJob() async throws -> (changes: CommittedChanges?, hasJobs: Bool)
+  /// Tells the requests that wait for changes of the account.
+  func announce(_ changes: CommittedChanges)
 }
 
 /// Does the jobs of an account in the background, each in a transaction of its own.
@@ -16,7 +16,7 @@ package final class JobRunner: Sendable {
   private enum State { case idle, running, runningWithMore, closed }
 
   private let state = Locked(State.idle)
-  private let hasUnnoticedChange = Locked(false)
+  private let unannounced = Locked<CommittedChanges?>(nil)
   private let clock: Clock
   private let log: @Sendable (String) -> Void
 
@@ -66,15 +66,15 @@ package final class JobRunner: Sendable {
 
   /// Runs one transaction. Returns whether any jobs are left.
   private func step(_ owner: some JobOwner) async throws -> Bool {
-    let (hasChanged, hasJobs) = try await owner.doJob()
-    // Notifies once at the end, because devices would otherwise pull after each transaction.
-    let isToNotify = hasUnnoticedChange.withLock { isUnnoticed in
-      isUnnoticed = isUnnoticed || hasChanged
-      guard !hasJobs else { return false }
-      defer { isUnnoticed = false }
-      return isUnnoticed
+    let (changes, hasJobs) = try await owner.doJob()
+    // Announces once at the end, because devices would otherwise pull after each transaction.
+    let announced = unannounced.withLock { known -> CommittedChanges? in
+      known = changes?.union(known) ?? known
+      guard !hasJobs else { return nil }
+      defer { known = nil }
+      return known
     }
-    if isToNotify { owner.signalChange() }
+    if let announced { owner.announce(announced) }
     return hasJobs
   }
 }

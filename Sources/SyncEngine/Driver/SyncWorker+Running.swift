@@ -156,7 +156,9 @@ extension SyncWorker {
 
   private func ask(_ cursor: String, _ projects: [String], _ seconds: Int) async throws -> LongPolling.Event {
     let asked = clock.instant()
-    let response = try await remote.watch(cursor: cursor, projects: projects, seconds: seconds)
+    let deviceId = try await vault.database.read { try SyncSettings.value(.deviceId, in: $0) }
+    let response = try await remote.watch(
+      cursor: cursor, projects: projects, deviceId: deviceId, seconds: seconds)
     return .responded(
       isNew: response.changed, isQuick: asked.duration(to: clock.instant()) < .seconds(1), cursor: response.cursor)
   }

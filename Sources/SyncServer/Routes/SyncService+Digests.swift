@@ -10,10 +10,11 @@ extension SyncService {
     return try await storage.read(call.caller.account) { data in
       let entities = try data.entityDigests(projects: projects)
       let end = try data.lastSequence
-      let cursor = Cursor(epoch: try data.epochs.current, sequence: end, floor: end)
+      let epoch = try data.epochs.current
+      let cursor = Cursor(ChangePosition(epoch: epoch, sequence: end, floor: end))
       return .json(
         EntityDigests(
-          serverTime: now, epoch: cursor.epoch, cursor: cursor.text, entities: entities, columns: columns
+          serverTime: now, epoch: epoch, cursor: cursor.text, entities: entities, columns: columns
         ).wire)
     }
   }

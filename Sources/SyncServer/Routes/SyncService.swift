@@ -141,9 +141,9 @@ extension SyncService {
     var batch = batch
     var response = PushResponse(serverTime: batch.now, epoch: batch.epochs.current, cursor: nil, results: [])
     for operation in operations { response.results.append(try batch.perform(operation, in: data)) }
-    if let text, batch.isUnmodified, let cursor = try known(text, data), cursor.sequence == before {
+    if let text, batch.isUnmodified, let cursor = try known(text, data), cursor.position.sequence == before {
       // No other device changed a record: this one has seen everything up to here.
-      response.cursor = Cursor(epoch: cursor.epoch, sequence: try data.lastSequence, floor: cursor.floor).text
+      response.cursor = cursor.moved(to: try data.lastSequence).text
     }
     return response
   }
@@ -180,10 +180,11 @@ extension SyncService {
     return try await storage.read(call.caller.account) { data in
       let cursor = try text.map { try Cursor($0, for: data) }
       let page = try data.changes(
-        after: cursor?.sequence, limit: limit, projects: projects, counted: cursor?.remaining)
+        after: cursor?.position.sequence, limit: limit, projects: projects, counted: cursor?.remaining)
       let epoch = try data.epochs.current
+      let floor = try cursor?.position.floor ?? data.lastSequence
       let next = Cursor(
-        epoch: epoch, sequence: page.end, floor: try cursor?.floor ?? data.lastSequence,
+        ChangePosition(epoch: epoch, sequence: page.end, floor: floor),
         remaining: page.remaining > 0 ? page.remaining : nil)
       return .json(
         ChangesPage(
@@ -198,8 +199,11 @@ extension SyncService {
     guard let text = call.request.query["cursor"] else {
       throw HTTPProblem.invalid("cursor is missing", field: "cursor")
     }
-    let projects = try call.projects()
-    let cursor = try await storage.read(call.caller.account) { data in try Cursor(text, for: data) }
+    let cursor = try Cursor(text)
+    let device = call.request.query["deviceId"]
+    if let device { try PushId.check(device, "deviceId") }
+    let request = ChangeRequest(
+      after: cursor.position, projects: try call.projects(), device: device, seconds: seconds)
     let begin = environment.clock.instant()
     let place = WaitingPlaces.Place(
       account: call.caller.account.folder, user: call.caller.userId, end: begin + .seconds(seconds))
@@ -210,13 +214,12 @@ extension SyncService {
       throw HTTPProblem.tooManyRequests(retryAfter: max(1, Int(((time - begin) / .seconds(1)).rounded(.up))))
     }
     defer { waiting.withLock { $0.free(ticket) } }
-    let result = try await storage.waitForChange(
-      call.caller.account, after: cursor.sequence, projects: projects, seconds: seconds)
-    switch result {
+    switch try await storage.waitForChange(call.caller.account, request) {
+    case .unknownPosition: throw HTTPProblem.unknownCursor
     case .changed: return .json(WatchResponse(changed: true).wire)
     case .unchanged(let sequence):
-      let next = Cursor(epoch: cursor.epoch, sequence: sequence, floor: cursor.floor)
-      return .json(WatchResponse(changed: false, cursor: sequence == cursor.sequence ? nil : next.text).wire)
+      let next = sequence == cursor.position.sequence ? nil : cursor.moved(to: sequence).text
+      return .json(WatchResponse(changed: false, cursor: next).wire)
     }
   }
 

@@ -54,7 +54,9 @@ struct CascadeBenchmark {
     while left > 0 {
       page = try await next(page, remote)
       left -= page.changes.count { $0.state.isDeleted && $0.entityType != "Room" }
-      if !page.hasMore, left > 0 { _ = try await remote.watch(cursor: page.cursor, projects: [], seconds: 20) }
+      if !page.hasMore, left > 0 {
+        _ = try await remote.watch(cursor: page.cursor, projects: [], deviceId: nil, seconds: 20)
+      }
     }
     result.processorPerDependent = (try server.processorTime() - before) / Double(count)
     result.longestTransaction = try times.longest()

@@ -120,9 +120,9 @@ private struct UnchangingStorage: RecordStorage {
 
   func flushFailedCommits(_ account: AccountName) async throws {}
   func checkReadiness() async throws {}
-  func waitForChange(
-    _ account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int
-  ) async throws -> WaitResult { .unchanged(until: sequence) }
+  func waitForChange(_ account: AccountName, _ request: ChangeRequest) async throws -> WaitResult {
+    .unchanged(until: request.position.sequence)
+  }
   func stopWaiting() {}
   func close() {}
 }

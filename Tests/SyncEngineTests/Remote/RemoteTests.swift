@@ -46,7 +46,7 @@ import HTTPClient
     #expect(try PushRequest(json: #require(server.requests.last).body) == request)
     #expect(try await remote.changes(cursor: nil, limit: 500, projects: []) == page)
     #expect(try await remote.changes(cursor: "c+1", limit: 7, projects: ["p1", "p2"]) == page)
-    #expect(try await remote.watch(cursor: "c1", projects: ["p1"], seconds: 50).changed)
+    #expect(try await remote.watch(cursor: "c1", projects: ["p1"], deviceId: "d", seconds: 50).changed)
     #expect(try await remote.digests(projects: ["p1"]).cursor == "c")
     #expect(try await remote.digests(entityType: "Room", projects: []).buckets.isEmpty)
     #expect(try await remote.digests(entityType: "Room", buckets: ["0f", "a3"], projects: []).records.isEmpty)

@@ -273,10 +273,8 @@ private final class CountingStorage: RecordStorage {
 
   func flushFailedCommits(_ account: AccountName) async throws { try await storage.flushFailedCommits(account) }
   func checkReadiness() async throws { try await storage.checkReadiness() }
-  func waitForChange(
-    _ account: AccountName, after sequence: Int64, projects: Set<String>?, seconds: Int
-  ) async throws -> WaitResult {
-    try await storage.waitForChange(account, after: sequence, projects: projects, seconds: seconds)
+  func waitForChange(_ account: AccountName, _ request: ChangeRequest) async throws -> WaitResult {
+    try await storage.waitForChange(account, request)
   }
   func stopWaiting() { storage.stopWaiting() }
   func close() { storage.close() }

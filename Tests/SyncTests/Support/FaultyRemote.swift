@@ -59,9 +59,9 @@ final class FaultyRemote: Remote {
     try await remote.changes(cursor: cursor, limit: limit, projects: projects)
   }
   func watch(
-    cursor: String, projects: [String], seconds: Int
+    cursor: String, projects: [String], deviceId: String?, seconds: Int
   ) async throws(RemoteFailure) -> WatchResponse {
-    try await remote.watch(cursor: cursor, projects: projects, seconds: seconds)
+    try await remote.watch(cursor: cursor, projects: projects, deviceId: deviceId, seconds: seconds)
   }
   func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {
     try await remote.digests(projects: projects)

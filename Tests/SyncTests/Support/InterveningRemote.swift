@@ -102,14 +102,14 @@ final class InterveningRemote: Remote {
   func respondToWatch(_ response: @escaping @Sendable () -> Bool) { state.withLock { $0.watch = response } }
 
   func watch(
-    cursor: String, projects: [String], seconds: Int
+    cursor: String, projects: [String], deviceId: String?, seconds: Int
   ) async throws(RemoteFailure) -> WatchResponse {
     let watch = state.withLock { state in
       state.watches += 1
       return state.watch
     }
     if let watch { return WatchResponse(changed: watch()) }
-    return try await remote.watch(cursor: cursor, projects: projects, seconds: seconds)
+    return try await remote.watch(cursor: cursor, projects: projects, deviceId: deviceId, seconds: seconds)
   }
 
   /// Runs a closure before the digests of each comparison.

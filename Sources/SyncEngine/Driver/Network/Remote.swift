@@ -37,8 +37,15 @@ public protocol Remote: Sendable {
   ///     all records.
   func changes(cursor: String?, limit: Int, projects: [String]) async throws(RemoteFailure) -> ChangesPage
 
-  /// Waits for a change after a cursor, at most `seconds` (1 to 55); `projects` as in `changes`.
-  func watch(cursor: String, projects: [String], seconds: Int) async throws(RemoteFailure) -> WatchResponse
+  /// Waits for a change after a cursor.
+  ///
+  /// - Parameters:
+  ///   - projects: as in `changes`.
+  ///   - deviceId: the id with which the device pushes, so that its own pushes do not end the wait; `nil` if it is unknown.
+  ///   - seconds: the longest wait, from 1 to 55.
+  func watch(
+    cursor: String, projects: [String], deviceId: String?, seconds: Int
+  ) async throws(RemoteFailure) -> WatchResponse
 
   /// Returns one digest for each entity; `projects` as in `changes`.
   func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests
@@ -166,10 +173,10 @@ public struct MonitoredRemote: Remote {
   /// Waits for changes. A successful long poll does not prove that the server accepts writes, so it does not reset the
   /// backoff.
   public func watch(
-    cursor: String, projects: [String], seconds: Int
+    cursor: String, projects: [String], deviceId: String?, seconds: Int
   ) async throws(RemoteFailure) -> WatchResponse {
     try await watched(isProof: false) { remote async throws(RemoteFailure) in
-      try await remote.watch(cursor: cursor, projects: projects, seconds: seconds)
+      try await remote.watch(cursor: cursor, projects: projects, deviceId: deviceId, seconds: seconds)
     }
   }
 
@@ -250,11 +257,13 @@ public struct FieldVaultRemote: Remote {
 
   /// Requests `GET /v1/watch`.
   public func watch(
-    cursor: String, projects: [String], seconds: Int
+    cursor: String, projects: [String], deviceId: String?, seconds: Int
   ) async throws(RemoteFailure) -> WatchResponse {
     try await transport.ask(
       HTTPRequest(
-        "/v1/watch", query: [("cursor", cursor), ("timeout", String(seconds))] + Self.query(projects),
+        "/v1/watch",
+        query: [("cursor", cursor), ("timeout", String(seconds))] + (deviceId.map { [("deviceId", $0)] } ?? [])
+          + Self.query(projects),
         timeoutSeconds: Double(seconds)))
   }
 

@@ -68,10 +68,10 @@ struct ObservedRemote: Remote {
   }
 
   func watch(
-    cursor: String, projects: [String], seconds: Int
+    cursor: String, projects: [String], deviceId: String?, seconds: Int
   ) async throws(RemoteFailure) -> WatchResponse {
     try await noted { remote async throws(RemoteFailure) in
-      try await remote.watch(cursor: cursor, projects: projects, seconds: seconds)
+      try await remote.watch(cursor: cursor, projects: projects, deviceId: deviceId, seconds: seconds)
     }
   }
 
