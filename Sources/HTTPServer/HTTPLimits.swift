@@ -31,4 +31,7 @@ public struct HTTPLimits: Sendable {
 
   /// The default limits.
   public init() {}
+
+  /// The number of threads that read and write. For each event, libmicrohttpd looks at every connection of a thread.
+  var threads: Int { min(max(4, connections / 128), 32) }
 }

@@ -114,7 +114,8 @@ package final class HTTPServer: Sendable {
     var settings = cmicrohttpd_settings(
       listen_socket: descriptor, connection_limit: UInt32(limits.connections),
       connections_per_address: UInt32(limits.connectionsPerAddress), timeout_seconds: UInt32(limits.idleSeconds),
-      threads: 4, memory_per_connection: 64 << 10, certificate: identity?.certificate.map { UnsafePointer($0) },
+      threads: UInt32(limits.threads), memory_per_connection: 64 << 10,
+      certificate: identity?.certificate.map { UnsafePointer($0) },
       private_key: identity?.privateKey.map { UnsafePointer($0) })
     let context = Unmanaged.passUnretained(listener).toOpaque()
     guard

@@ -55,7 +55,7 @@ import Testing
     #expect(data.withLock { $0.looks["oak"] } == (before["oak"] ?? 0) + 1)
   }
 
-  @Test("a request at the end of the changes looks only if a change may not have been told")
+  @Test("a request after one of the last changes looks only if a change may not have been told")
   func end() async throws {
     #expect(try await wait("first", seconds: 1) == .unchanged(until: 1))
     #expect(try await wait("second", seconds: 1) == .unchanged(until: 1))
@@ -65,12 +65,34 @@ import Testing
     data.withLock { $0.last = 2 }
     waiters.tell(CommittedChanges(last: 2), folder: account.folder)
     #expect(try await wait("told", after: 1) == .changed)
-    #expect(try await wait("at the end", after: 2, seconds: 1) == .unchanged(until: 2))
+    #expect(try await wait("told", after: 2, seconds: 1) == .unchanged(until: 2))
+    data.withLock { $0.last = 3 }
+    waiters.tell(CommittedChanges(last: 3, projects: ["elm"]), folder: account.folder)
+    #expect(try await wait("told", ["elm"], after: 2) == .changed)
+    #expect(try await wait("told", ["oak"], after: 2, seconds: 1) == .unchanged(until: 2))
     waiters.setTold(false)
-    #expect(try await wait("untold", after: 2, seconds: 1) == .unchanged(until: 2))
-    #expect(try await wait("untold", after: 2, seconds: 1) == .unchanged(until: 2))
+    #expect(try await wait("untold", after: 3, seconds: 1) == .unchanged(until: 3))
+    #expect(try await wait("untold", after: 3, seconds: 1) == .unchanged(until: 3))
     #expect(
-      data.withLock { $0.looks } == ["first": 1, "other epoch": 1, "behind": 1, "told": 1, "untold": 2])
+      data.withLock { $0.looks } == ["first": 1, "other epoch": 1, "behind": 1, "untold": 2])
+  }
+
+  @Test("a change that is told after a later one ends the waits that it concerns")
+  func lateChange() async throws {
+    #expect(try await wait("first", seconds: 1) == .unchanged(until: 1))
+    waiters.tell(CommittedChanges(last: 3, projects: ["oak"]), folder: account.folder)
+    data.withLock { $0.last = 3 }
+    async let waiting = wait("elm", ["elm"])
+    try await self.waiting(1)
+    waiters.tell(CommittedChanges(last: 2, projects: ["elm"]), folder: account.folder)
+    #expect(try await waiting == .changed)
+    for number in 4...200 {
+      data.withLock { $0.last = Int64(number) }
+      waiters.tell(CommittedChanges(last: Int64(number), projects: ["oak"]), folder: account.folder)
+    }
+    // Too long ago for the changes that are kept.
+    #expect(try await wait("elm", ["elm"], after: 1) == .changed)
+    #expect(data.withLock { $0.looks } == ["first": 1, "elm": 1])
   }
 
   @Test("a change that a request knows, or that came before, does not end its wait; a missed change does")

@@ -23,10 +23,29 @@ package final class ChangeWaiters: Sendable {
     let continuation: CheckedContinuation<Wake, Never>
   }
 
-  /// The end of an account's changes.
-  private struct End: Equatable {
+  /// The last changes of an account.
+  private struct RecentChanges {
     let epoch: String
-    var sequence: Int64
+    /// All changes after this number that were told.
+    var start: Int64
+    var changes: [CommittedChanges] = []
+
+    static let greatestCount = 64
+
+    mutating func add(_ new: CommittedChanges) {
+      changes.append(new)
+      guard changes.count > Self.greatestCount else { return }
+      let forgotten = changes.prefix(Self.greatestCount / 2)
+      start = max(start, forgotten.map(\.last).max() ?? 0)
+      changes.removeFirst(forgotten.count)
+    }
+
+    /// Whether a change concerns a request; `nil` if the request began before these changes.
+    func concern(_ request: ChangeRequest) -> Bool? {
+      let position = request.position
+      guard position.epoch == epoch, position.sequence >= start else { return nil }
+      return changes.contains { $0.concern(request, seen: position.sequence) }
+    }
   }
 
   private struct State {
@@ -36,7 +55,8 @@ package final class ChangeWaiters: Sendable {
     var isClosed = false
     var lastTicket = 0
     var waiting: [Int: Waiter] = [:]
-    var end: End?
+    /// `nil` if not every change is told, or none was looked for yet.
+    var recent: RecentChanges?
     var timer: (due: ContinuousClock.Instant, task: Task<Void, any Error>)?
   }
 
@@ -55,7 +75,7 @@ package final class ChangeWaiters: Sendable {
   package func tell(_ changes: CommittedChanges) {
     state.withLock { state in
       state.generation += 1
-      if let end = state.end { state.end?.sequence = max(end.sequence, changes.last) }
+      state.recent?.add(changes)
       wake(state.waiting.filter { changes.concern($0.value.request, seen: $0.value.seen) }.map(\.key), .told, &state)
     }
   }
@@ -68,12 +88,12 @@ package final class ChangeWaiters: Sendable {
     }
   }
 
-  /// Forgets the end of the changes, because nobody tells of the next ones.
+  /// Forgets the last changes, because nobody tells of the next ones.
   func forget() { state.withLock(forget) }
 
   private func forget(_ state: inout State) {
     state.generation += 1
-    state.end = nil
+    state.recent = nil
   }
 
   /// The time over which waits that end together are spread, for each of them, and at most: their devices would send their
@@ -105,18 +125,17 @@ package final class ChangeWaiters: Sendable {
   // MARK: Waiting
 
   /// Begins or continues a wait.
-  /// - Returns: the number of changes so far, and whether the request knows the last one.
-  func begin(_ request: ChangeRequest) -> (generation: Int, isAtEnd: Bool) {
-    let position = request.position
-    return state.withLock {
-      ($0.generation, $0.end == End(epoch: position.epoch, sequence: position.sequence))
-    }
+  /// - Returns: the number of changes so far, and whether one of the last changes concerns the request; `nil` if that has
+  ///   to be looked for.
+  func begin(_ request: ChangeRequest) -> (generation: Int, isConcerned: Bool?) {
+    state.withLock { ($0.generation, $0.recent?.concern(request)) }
   }
 
-  /// Keeps the end of the changes that a request found, unless there was a change meanwhile.
+  /// Begins to keep the changes after a look, unless there was a change meanwhile.
   func keep(_ look: ChangeLook, generation: Int) {
     state.withLock { state in
-      if state.generation == generation { state.end = End(epoch: look.epoch, sequence: look.last) }
+      guard state.generation == generation, state.recent == nil || state.recent?.epoch != look.epoch else { return }
+      state.recent = RecentChanges(epoch: look.epoch, start: look.last)
     }
   }
 
@@ -241,8 +260,8 @@ package final class AccountWaiters: Sendable {
   }
 
   /// Waits until an account has a change that concerns a request, at most for its time or until ``close()``.
-  /// - Parameter look: searches in one state of the account. A request that is at the end of the changes needs no search, and
-  ///   neither does one that is told of a change.
+  /// - Parameter look: searches in one state of the account. A request that goes on from one of the last changes, or is told
+  ///   of a change, needs no search.
   package func waitForChange(
     of account: AccountName, _ request: ChangeRequest,
     look: (ChangeLook.Query) async throws -> ChangeLook?
@@ -251,9 +270,10 @@ package final class AccountWaiters: Sendable {
     let clock = environment.clock
     let due = clock.instant() + .seconds(request.seconds)
     var seen = request.position.sequence
-    var (generation, isAtEnd) = waiters.begin(request)
+    var (generation, isConcerned) = waiters.begin(request)
     while true {
-      if !isAtEnd {
+      if isConcerned == true { return .changed }
+      if isConcerned == nil {
         guard let found = try await look(ChangeLook.Query(request: request, seen: seen)) else {
           return .unknownPosition
         }
@@ -265,7 +285,7 @@ package final class AccountWaiters: Sendable {
         switch await waiters.wait(after: generation, request, seen: seen, until: due) {
         case .told: return .changed
         case .look:
-          (generation, isAtEnd) = (waiters.begin(request).generation, false)
+          (generation, isConcerned) = (waiters.begin(request).generation, nil)
           continue
         case .ended: break
         }
