@@ -106,6 +106,21 @@ public protocol RecordReading {
   func claims(on content: String) throws -> [ContentClaim]
 }
 
+/// The data of a content's record about its files.
+public struct ContentClaim: Equatable, Sendable {
+  /// The key of the file, if it is encrypted.
+  public var key: [UInt8]
+  /// SHA-256 of the content that is not encrypted, in hexadecimal digits; `nil` where the record has no digest.
+  public var digest: String?
+  /// SHA-256 of the thumbnail that is not encrypted; `nil` where the record has no digest.
+  public var thumbnailDigest: String?
+
+  /// Creates a claim.
+  public init(key: [UInt8], digest: String?, thumbnailDigest: String? = nil) {
+    (self.key, self.digest, self.thumbnailDigest) = (key, digest, thumbnailDigest)
+  }
+}
+
 /// Changes an account within one transaction.
 public protocol RecordWriting: RecordReading {
   /// Reads what some operations will need, in a constant number of statements. Other reads cost a statement each.

@@ -20,7 +20,8 @@ public final class PostgresStorage: RecordStorage {
   private let changes: ChangeChannel
   private let jobs: AccountJobs
   private let writes = SharedWrites()
-  private let adoption = Locked<Task<Void, any Error>?>(nil)
+  /// The creation of the views, and the search for abandoned jobs.
+  private let background = Locked<(views: Task<Void, any Error>, adoption: Task<Void, any Error>)?>(nil)
   private let log: @Sendable (String) -> Void
 
   /// Creates the storage. The records of an account are brought up to date with the schemas at its first request.
@@ -40,7 +41,7 @@ public final class PostgresStorage: RecordStorage {
     jobs = AccountJobs(clock: environment.clock, log: log)
     self.log = log
     changes.start()
-    adoption.withLock { $0 = adoptJobs() }
+    background.withLock { $0 = (createViews(), adoptJobs()) }
   }
 
   // MARK: Transactions
@@ -162,6 +163,20 @@ public final class PostgresStorage: RecordStorage {
     }
   }
 
+  /// Creates the views of the schemas.
+  private func createViews() -> Task<Void, any Error> {
+    startTask { [database, log, views = ReportViews(schema.map, set)] in
+      do {
+        try await database.transaction(.other) { try views.create(on: $0, log: log) }
+      } catch {
+        log("the views for reports are not up to date: \(error)")
+      }
+    }
+  }
+
+  /// Waits until the views are those of the schemas, or could not be created.
+  func viewsAreCreated() async throws { try await background.withLock { $0 }?.views.value }
+
   // MARK: Waiting
 
   /// Makes sure that no failed commit can take effect later: a transaction whose connection was lost holds the row of its
@@ -190,7 +205,10 @@ public final class PostgresStorage: RecordStorage {
   /// Ends jobs and notifications. The database stays open.
   public func close() {
     stopWaiting()
-    adoption.withLock { $0 }?.cancel()
+    if let background = background.withLock({ $0 }) {
+      background.views.cancel()
+      background.adoption.cancel()
+    }
     jobs.close()
     changes.close()
   }

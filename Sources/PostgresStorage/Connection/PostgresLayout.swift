@@ -279,6 +279,65 @@ enum PostgresLayout {
             FOR VALUES WITH (MODULUS \(partitions), REMAINDER \(part))
             """
           }
-        })
+        }),
+    Migration(
+      version: 2, name: "report_views",
+      statements: [
+        "CREATE SCHEMA fieldvault_report",
+        "ALTER TABLE fieldvault.server ADD COLUMN view_set text -- the schemas of which fieldvault_report has views",
+        // A report can neither hold the character U+0000 nor fail for the records that have it.
+        #"""
+        CREATE FUNCTION fieldvault.report_fields(fields text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+        BEGIN
+          IF strpos(fields, '\u0000') = 0 THEN RETURN fields::jsonb; END IF;
+          RETURN regexp_replace(fields, '(?<!\\)((?:\\\\)*)\\u0000', '\1\\ufffd', 'g')::jsonb;
+        EXCEPTION WHEN data_exception THEN RETURN '{}'::jsonb; -- a number beyond those of PostgreSQL
+        END $$
+        """#,
+        """
+        CREATE FUNCTION fieldvault.report_integer(value jsonb) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+        SELECT CASE jsonb_typeof(value)
+          WHEN 'boolean' THEN (value::boolean)::int::bigint
+          WHEN 'number' THEN
+            CASE WHEN value::numeric = trunc(value::numeric)
+                AND value::numeric BETWEEN -9223372036854775808 AND 9223372036854775807
+              THEN value::numeric::bigint END
+        END $$
+        """,
+        """
+        CREATE FUNCTION fieldvault.report_real(value jsonb) RETURNS double precision
+        LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+        BEGIN
+          RETURN CASE jsonb_typeof(value) WHEN 'number' THEN (value #>> '{}')::double precision END;
+        EXCEPTION WHEN data_exception THEN RETURN NULL;
+        END $$
+        """,
+        """
+        CREATE FUNCTION fieldvault.report_boolean(value jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+        SELECT CASE jsonb_typeof(value) WHEN 'boolean' THEN value::boolean WHEN 'number' THEN value::numeric <> 0 END $$
+        """,
+        """
+        CREATE FUNCTION fieldvault.report_time(value jsonb) RETURNS timestamptz
+        LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+        BEGIN
+          RETURN CASE jsonb_typeof(value) WHEN 'string' THEN (value #>> '{}')::timestamptz END;
+        EXCEPTION WHEN data_exception THEN RETURN NULL;
+        END $$
+        """,
+        """
+        CREATE FUNCTION fieldvault.report_day(value jsonb) RETURNS date LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+        BEGIN
+          RETURN CASE jsonb_typeof(value) WHEN 'string' THEN (value #>> '{}')::date END;
+        EXCEPTION WHEN data_exception THEN RETURN NULL;
+        END $$
+        """,
+        """
+        CREATE FUNCTION fieldvault.report_bytes(value jsonb) RETURNS bytea LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+        BEGIN
+          RETURN CASE jsonb_typeof(value) WHEN 'string' THEN decode(value #>> '{}', 'base64') END;
+        EXCEPTION WHEN data_exception THEN RETURN NULL;
+        END $$
+        """,
+      ]),
   ]
 }

@@ -1,55 +1,48 @@
 import CipherSQL
-import RecordStore
-import SchemaModel
 import ServerStorage
 
-/// A read-only view of the records of each entity, with the name and the columns of its table in the schema, for reports in
-/// SQL. The local id is the server id.
+/// The ``RecordView`` of each entity in the database of an account.
 enum RecordViews {
   /// Replaces all views.
   static func create(of map: EntityMap, on connection: WriteConnection) throws {
     for name in try connection.fetch("SELECT name FROM sqlite_schema WHERE type = 'view'", as: String.self) {
       try connection.execute("DROP VIEW \(identifier: name)")
     }
-    for (_, table) in map.tables.sorted(by: { $0.key < $1.key }) {
-      try connection.execute(SQL(raw: statement(table)))
-    }
+    for view in map.views { try connection.execute(SQL(raw: statement(view))) }
   }
 
-  private static func statement(_ table: RecordTable) -> String {
-    let columns = table.entity.table.columns.compactMap { column in
-      expression(column, table).map { "\($0) AS \(SQL.quoted(column.name))" }
-    }
+  private static func statement(_ view: RecordView) -> String {
+    let columns = view.columns.map { "\(expression($0)) AS \(SQL.quoted($0.name))" }
     return """
-      CREATE VIEW IF NOT EXISTS \(SQL.quoted(table.entity.table.name)) AS
+      CREATE VIEW IF NOT EXISTS \(SQL.quoted(view.name)) AS
       SELECT \(columns.joined(separator: ",\n  "))
-      FROM ServerRecord AS record WHERE entityType = \(quoted(table.entity.type))
+      FROM ServerRecord AS record WHERE entityType = \(quoted(view.entityType))
       """
   }
 
-  /// Returns SQL for a column; `nil` for a column that the server does not know.
-  private static func expression(_ column: Catalog.Column, _ table: RecordTable) -> String? {
-    switch column.name {
-    case table.entity.key, "serverId": return "record.serverId"
-    case "uuid": return "record.entityUuid"
-    case "createdAt", "updatedAt": return time("record.\(column.name)")
-    case "lastSyncedAt": return time("record.storedAt")
-    case "isDeleted": return "record.isDeleted"
-    case "syncVersion": return "record.version"
-    case "syncStatus": return "'synced'"
-    case "isDirty": return "0"
-    case Entity.userEditsColumn: return "record.userEditedFields"
-    default: break
+  private static func expression(_ column: RecordView.Column) -> String {
+    switch column.source {
+    case .serverId: "record.serverId"
+    case .uuid: "record.entityUuid"
+    case .createdAt: time("record.createdAt")
+    case .updatedAt: time("record.updatedAt")
+    case .storedAt: time("record.storedAt")
+    case .isDeleted: "record.isDeleted"
+    case .version: "record.version"
+    case .syncStatus: "'synced'"
+    case .isDirty: "0"
+    case .userEditedFields: "record.userEditedFields"
+    case .field: member(column.name, of: "record")
+    case .referencedId(let type): referenced("target.serverId", type, by: column)
+    case .referencedField(let type, let name, _): referenced(member(name, of: "target"), type, by: column)
     }
-    guard let place = table.places[column.name] else { return nil }
-    let value = member(column.name, of: "record")
-    guard let reference = table.columns[place].reference, reference.key != "uuid" else { return value }
-    let isId = table.keys.contains { $0.columns == [column.name] && $0.parent.key == reference.key }
-    let target = isId ? "target.serverId" : member(reference.key, of: "target")
-    return """
-      (SELECT \(target) FROM ServerRecord AS target
-        WHERE target.entityType = \(quoted(reference.entityType)) AND target.entityUuid = \(value))
-      """
+  }
+
+  private static func referenced(_ value: String, _ entityType: String, by column: RecordView.Column) -> String {
+    """
+    (SELECT \(value) FROM ServerRecord AS target
+      WHERE target.entityType = \(quoted(entityType)) AND target.entityUuid = \(member(column.name, of: "record")))
+    """
   }
 
   private static func time(_ milliseconds: String) -> String {
