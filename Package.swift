@@ -164,7 +164,7 @@ let package = Package(
       dependencies: [
         "HTTPServer", "FileServer", "PostgresStorage", "SQLCipherStorage", "ServerStorage", "SchemaModel",
         "RecordStore",
-        "SyncModel", "CipherSQL", "Platform", "CPlatform",
+        "SyncModel", "CipherSQL", "Platform", "CPlatform", "CSodium", "HTTPClient", "VaultKeys",
       ], exclude: ["README.md", "BackupFormat.md"]),
     .target(name: "CommandLineKit", dependencies: ["Platform", "CPlatform"]),
     .executableTarget(

@@ -56,7 +56,7 @@ struct ErrorReport {
     case .busy: .busy
     case .wrongKey: .locked
     case .damaged: .damaged
-    case .badDatabase, .badObjectStore, .disk, .system: .failed
+    case .badDatabase, .badObjectStore, .badWebhook, .disk, .system: .failed
     }
   }
 

@@ -75,6 +75,7 @@ enum ServeCommand {
       retentionDays: days, log: log)
     settings.publicURL = publicURL
     settings.objectStore = objectStore
+    settings.webhook = try webhook(arguments)
     return try FieldVaultServer(settings)
   }
 
@@ -139,6 +140,14 @@ enum ServeCommand {
       throw arguments.mistake("--public-url must begin with https:// or http://")
     }
     return url
+  }
+
+  private static func webhook(_ arguments: ParsedArguments) throws -> Webhook.Settings? {
+    switch (arguments.value("notify-url"), arguments.value("notify-key")) {
+    case (nil, nil): return nil
+    case (let url?, let key?): return try Webhook.Settings(url: url, keyFile: key)
+    default: throw arguments.mistake("--notify-url and --notify-key must be given together")
+    }
   }
 
   private static func objectStore(_ arguments: ParsedArguments) throws -> ObjectStore? {

@@ -88,6 +88,10 @@ enum ServerProgram {
       .value(
         "s3-type", "TYPE", "a media type permitted in the object store, such as image/jpeg or image/*",
         repetition: .list),
+      .value("notify-url", "URL", "a webhook that is told which devices of an account should sync"),
+      .value(
+        "notify-key", "FILE", "a file of mode 0600 with the key that signs calls of the webhook, 16 bytes or more",
+        completion: .file),
     ],
     examples: [
       Example("fieldvault-server serve --data data --schema restoration", "listen on 127.0.0.1:8787"),

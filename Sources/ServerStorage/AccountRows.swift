@@ -54,6 +54,8 @@ package protocol AccountRows {
   func lastServerIds() throws -> [String: Int64]
   /// Returns stored responses by idempotency key.
   func responses(_ keys: [String]) throws -> [String: StoredResponse]
+  /// Returns the ids of all devices, ordered.
+  func deviceIds() throws -> [String]
   /// Returns the last push of a device.
   func mark(of deviceId: String) throws -> DeviceCounter?
   /// Returns the records among some whose deletion is stored although the account did not have them.

@@ -1,14 +1,14 @@
 /// What a commit tells the devices that wait for changes of its account.
-package struct CommittedChanges: Equatable, Sendable {
+public struct CommittedChanges: Equatable, Sendable {
   /// The number of the last change.
-  package private(set) var last: Int64
+  public private(set) var last: Int64
   /// The projects of the changed records; `nil` if the changes concern all devices, as those of a record without a project.
-  package private(set) var projects: Set<String>?
+  public private(set) var projects: Set<String>?
   /// The device that made all changes; `nil` for several or no device.
-  package private(set) var author: String?
+  public private(set) var author: String?
 
   /// Describes changes.
-  package init(last: Int64, projects: Set<String>? = nil, author: String? = nil) {
+  public init(last: Int64, projects: Set<String>? = nil, author: String? = nil) {
     (self.last, self.projects, self.author) = (last, projects, author)
   }
 

@@ -73,6 +73,9 @@ public protocol RecordReading {
   /// The largest stored time of a response or a deletion, or `nil`.
   var largestStoredTime: Int64? { get throws }
 
+  /// The ids of the devices that have pushed and are not forgotten, ordered.
+  var deviceIds: [String] { get throws }
+
   /// Returns a record, even if it is deleted.
   func record(_ name: RecordName) throws -> ServerRecord?
   /// Returns the highest version of a record that another epoch shares with the current one; `nil` for an unknown

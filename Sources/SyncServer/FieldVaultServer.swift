@@ -53,6 +53,8 @@ public final class FieldVaultServer: Sendable {
     /// The object store to which devices upload files; `nil` to store files on the server's disk. A server with a database
     /// takes no files without it.
     public var objectStore: ObjectStore?
+    /// Where to announce changes; `nil` for nowhere.
+    public var webhook: Webhook.Settings?
     /// Creates the storage of files; tests inject their own.
     var fileStorage: @Sendable (ServerFolder, Int) -> DiskFileStorage = { DiskFileStorage(in: $0, openAccounts: $1) }
 

@@ -17,6 +17,7 @@ package final class ServedData: Sendable {
   private let retention: Retention
   private let clock: ServerClock
   private let log: RequestLog
+  private let webhook: Webhook?
   private let housekeeping = Locked<Task<Void, Never>?>(nil)
   private let hold: Locked<FolderLock?>
 
@@ -30,6 +31,7 @@ package final class ServedData: Sendable {
     let parts = try Parts(settings, log)
     let (directory, storage, files) = (parts.directory, parts.storage, parts.files)
     (self.directory, self.storage, self.files, hold) = (directory, storage, files, Locked(parts.hold))
+    webhook = parts.webhook
     let limits = settings.limits
     sessions = UploadSessions(limit: limits.files.uploadsAtOnce, clock: environment.clock)
     let inUse = { @Sendable (account: AccountName, contents: [String]) in
@@ -59,8 +61,9 @@ package final class ServedData: Sendable {
       directory: directory, environment: environment, log: log)
   }
 
-  /// Starts the removal of old data, which runs until ``stopWaiting()``.
+  /// Starts the removal of old data, which runs until ``stopWaiting()``, and the calls of the webhook.
   package func startHousekeeping() {
+    webhook?.start(storage)
     let (retention, clock) = (retention, clock)
     housekeeping.withLock { $0 = startTask { await retention.run(clock) } }
   }
@@ -77,8 +80,9 @@ package final class ServedData: Sendable {
     }
   }
 
-  /// Ends long polls and housekeeping.
+  /// Ends long polls, housekeeping and the calls of the webhook.
   package func stopWaiting() {
+    webhook?.close()
     housekeeping.withLock { $0 }?.cancel()
     storage.stopWaiting()
   }
@@ -100,6 +104,7 @@ private struct Parts {
   let storage: any RecordStorage
   let files: any FileStorage
   let objects: any ObjectDatabase
+  let webhook: Webhook?
   /// Returns the folder for a temporary copy of an account's object.
   let scratch: @Sendable (AccountName) -> String
   /// Keeps other servers from using the folder.
@@ -107,21 +112,30 @@ private struct Parts {
 
   init(_ settings: FieldVaultServer.Settings, _ log: RequestLog) throws {
     let openAccounts = settings.limits.openAccounts
+    func webhook(_ directory: any AccountDirectory) -> Webhook? {
+      settings.webhook.map {
+        Webhook($0, serverUuid: directory.serverUuid, environment: settings.source.environment, log: log)
+      }
+    }
     switch settings.source {
     case .folder(let folder):
       hold = try folder.holdForServing()
       let directory = try ServerDirectory(in: folder)
-      self.directory = directory
+      let webhook = webhook(directory)
+      (self.directory, self.webhook) = (directory, webhook)
       storage = try EmbeddedStorage(
         in: folder, schemas: settings.schemas, accounts: try directory.accounts(), openAccounts: openAccounts,
-        log: { log.failure($0) })
+        committed: { webhook?.tell($0, $1) }, log: { log.failure($0) })
       let files = settings.fileStorage(folder, openAccounts)
       (self.files, objects) = (files, EmbeddedObjects(files))
       scratch = { "\(folder.path)/accounts/\($0.folder)" }
     case .database(let database, let scratch):
       hold = nil
-      directory = PostgresDirectory(database)
-      storage = try PostgresStorage(database, schemas: settings.schemas, log: { log.failure($0) })
+      let directory = PostgresDirectory(database)
+      let webhook = webhook(directory)
+      (self.directory, self.webhook) = (directory, webhook)
+      storage = try PostgresStorage(
+        database, schemas: settings.schemas, committed: { webhook?.tell($0, $1) }, log: { log.failure($0) })
       (files, objects) = (StoreOnlyFiles(), PostgresObjects(database))
       self.scratch = { _ in scratch }
     }

@@ -35,7 +35,7 @@ public struct ObjectStoreCredentials: Sendable {
   /// read it.
   /// - Throws: ``ServerError`` with `badObjectStore`; `KeyError` without lockable memory.
   public init(file path: String) throws {
-    var content = try Self.content(of: path)
+    var content = try SecretFile.content(of: path, errors: .badObjectStore, limit: Self.greatestBytes)
     defer { sodium_memzero(&content, content.count) }
     let lines = content.split { $0 == 0x0A || $0 == 0x0D }
     let isPlain = lines.allSatisfy { $0.allSatisfy { (0x21...0x7E).contains($0) } }
@@ -47,27 +47,36 @@ public struct ObjectStoreCredentials: Sendable {
     try self.init(accessKeyId: String(decoding: lines[0], as: UTF8.self), wipingSecret: &secret)
   }
 
-  private static func content(of path: String) throws(ServerError) -> [UInt8] {
+  private static func error(_ message: String, _ hint: String) -> ServerError {
+    ServerError(.badObjectStore, message, hint: hint)
+  }
+}
+
+/// A small file with a secret, which only its owner may have the permission to read.
+package enum SecretFile {
+  /// Returns the content of a file. The caller wipes it.
+  /// - Parameters:
+  ///   - code: the code of errors.
+  ///   - limit: the greatest number of bytes; one more is returned of a larger file.
+  package static func content(
+    of path: String, errors code: ServerError.Code, limit: Int
+  ) throws(ServerError) -> [UInt8] {
     var status = stat()
     var content: [UInt8] = []
     do throws(Descriptor.Failure) {
       let file = try Descriptor(opening: path, O_RDONLY)
       guard fstat(file.number, &status) == 0 else { throw .last }
-      while content.count <= greatestBytes {
-        let chunk = try file.chunk(atMost: greatestBytes + 1)
+      while content.count <= limit {
+        let chunk = try file.chunk(atMost: limit + 1)
         if chunk.isEmpty { break }
         content += chunk
       }
     } catch {
-      throw Self.error("cannot read \(path): \(error.text)", "check the path of the credentials file")
+      throw ServerError(code, "cannot read \(path): \(error.text)", hint: "check the path of the file")
     }
     guard status.st_mode & 0o077 == 0 else {
-      throw Self.error("other users may read \(path)", "chmod 600 \(path)")
+      throw ServerError(code, "other users may read \(path)", hint: "chmod 600 \(path)")
     }
     return content
-  }
-
-  private static func error(_ message: String, _ hint: String) -> ServerError {
-    ServerError(.badObjectStore, message, hint: hint)
   }
 }

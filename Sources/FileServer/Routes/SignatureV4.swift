@@ -93,12 +93,12 @@ struct SignatureV4: Sendable {
 }
 
 /// HMAC-SHA-256 (RFC 2104) and SHA-256 of texts.
-enum HMAC {
-  static func sha256(_ text: String, keyed key: UnsafeRawBufferPointer) -> [UInt8] {
+package enum HMAC {
+  /// Returns the code of a text under a key that is not empty.
+  package static func sha256(_ text: String, keyed key: UnsafeRawBufferPointer) -> [UInt8] {
     var state = crypto_auth_hmacsha256_state()
     let text = Array(text.utf8)
     var code = [UInt8](repeating: 0, count: Int(crypto_auth_hmacsha256_BYTES))
-    // Never empty: the first one begins with four letters, and the others are codes.
     key.bindMemory(to: UInt8.self).baseAddress.map { _ = crypto_auth_hmacsha256_init(&state, $0, key.count) }
     _ = crypto_auth_hmacsha256_update(&state, text, UInt64(text.count))
     _ = crypto_auth_hmacsha256_final(&state, &code)

@@ -280,6 +280,11 @@ class PostgresRows: AccountRows {
       LIMIT 1) AS found
     """)
 
+  final func deviceIds() throws -> [String] { try run(Self.devices(account)).map { $0.text(0) } }
+
+  private static let devices = Statement(
+    "SELECT device_id FROM fieldvault.device WHERE account_id = $1::uuid ORDER BY device_id")
+
   final func mark(of deviceId: String) throws -> DeviceCounter? {
     try run(Self.markOfDevice(account, .text(IndexText.of(deviceId))))
       .first { DeviceCounter(counter: $0.integer(0), digest: $0.text(1)) }

@@ -25,10 +25,14 @@ public final class PostgresStorage: RecordStorage {
   private let log: @Sendable (String) -> Void
 
   /// Creates the storage. The records of an account are brought up to date with the schemas at its first request.
-  /// - Parameter log: receives each failure that no request returns. The text contains no value of a record.
+  /// - Parameters:
+  ///   - committed: is told of the changes of each account by this node.
+  ///   - log: receives each failure that no request returns. The text contains no value of a record.
   /// - Throws: `SQLError` if a schema file fails.
   public init(
-    _ database: PostgresDatabase, schemas: [Schema], log: @escaping @Sendable (String) -> Void = { _ in }
+    _ database: PostgresDatabase, schemas: [Schema],
+    committed: @escaping @Sendable (AccountName, CommittedChanges) -> Void = { _, _ in },
+    log: @escaping @Sendable (String) -> Void = { _ in }
   ) throws {
     let environment = database.environment
     let schema = try AccountSchema(schemas, environment: environment)
@@ -37,7 +41,7 @@ public final class PostgresStorage: RecordStorage {
     entities = schema.descriptions
     self.schemas = schemas.map { ServedSchema(name: $0.name, version: $0.migrations.count) }
     set = SchemaSet(schema.allSchemas)
-    changes = ChangeChannel(database, waiters, log: log)
+    changes = ChangeChannel(database, waiters, committed: committed, log: log)
     jobs = AccountJobs(clock: environment.clock, log: log)
     self.log = log
     changes.start()

@@ -27,14 +27,19 @@ final class ChangeChannel: Sendable {
   private let state = Locked(State())
   private let database: PostgresDatabase
   private let waiters: AccountWaiters
+  private let committed: @Sendable (AccountName, CommittedChanges) -> Void
   private let log: @Sendable (String) -> Void
   private let queue = WorkQueue("changes of other nodes")
   private let polling = Locked<Task<Void, any Error>?>(nil)
   /// A node passes over its own notifications.
   private let node: String
 
-  init(_ database: PostgresDatabase, _ waiters: AccountWaiters, log: @escaping @Sendable (String) -> Void) {
-    (self.database, self.waiters, self.log) = (database, waiters, log)
+  /// - Parameter committed: is told of the changes of this node.
+  init(
+    _ database: PostgresDatabase, _ waiters: AccountWaiters,
+    committed: @escaping @Sendable (AccountName, CommittedChanges) -> Void, log: @escaping @Sendable (String) -> Void
+  ) {
+    (self.database, self.waiters, self.committed, self.log) = (database, waiters, committed, log)
     node = database.environment.uuids.next().sqlText
   }
 
@@ -75,6 +80,7 @@ final class ChangeChannel: Sendable {
   /// Wakes the requests that wait for a change of an account, on all nodes.
   func announce(_ account: AccountName, _ changes: CommittedChanges) {
     waiters.tell(changes, folder: account.folder)
+    committed(account, changes)
     let isToStart = state.withLock { state in
       state.unannounced[account.folder] = changes.union(state.unannounced[account.folder])
       defer { state.isAnnouncing = true }

@@ -7,15 +7,16 @@ final class AccountStore: JobOwner {
   let database: Database
   let place: FileIdentity
   let schema: AccountSchema
-  private let waiters: ChangeWaiters
+  private let tell: @Sendable (CommittedChanges) -> Void
   private let jobs: JobRunner
 
   /// Brings the tables and the records up to date with the program and its schemas.
+  /// - Parameter announce: is told of changes of the account.
   init(
-    _ database: Database, at place: FileIdentity, _ schema: AccountSchema, _ waiters: ChangeWaiters,
-    log: @escaping @Sendable (String) -> Void
+    _ database: Database, at place: FileIdentity, _ schema: AccountSchema, log: @escaping @Sendable (String) -> Void,
+    announce: @escaping @Sendable (CommittedChanges) -> Void
   ) throws {
-    (self.database, self.schema, self.waiters) = (database, schema, waiters)
+    (self.database, self.schema, tell) = (database, schema, announce)
     jobs = JobRunner(clock: database.configuration.environment.clock, log: log)
     self.place = place
     try Migrator(schemas: [BookkeepingSchema.schema]).apply(to: database)
@@ -47,7 +48,7 @@ final class AccountStore: JobOwner {
     return (changes, hasJobs)
   }
 
-  func announce(_ changes: CommittedChanges) { waiters.tell(changes) }
+  func announce(_ changes: CommittedChanges) { tell(changes) }
 
   /// Closes the database after the open transaction finishes. Returns `false` after a timeout.
   func close() -> Bool {

@@ -216,6 +216,10 @@ class EmbeddedRows: AccountRows {
     }
   }
 
+  final func deviceIds() throws -> [String] {
+    try connection.fetch("SELECT deviceId FROM ServerDevice ORDER BY deviceId", as: String.self)
+  }
+
   final func mark(of deviceId: String) throws -> DeviceCounter? {
     try connection.withStatement("SELECT counter, digest FROM ServerDevice WHERE deviceId = ?") { statement in
       try statement.bind(deviceId, at: 1)

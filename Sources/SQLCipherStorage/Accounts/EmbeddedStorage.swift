@@ -23,26 +23,33 @@ public final class EmbeddedStorage: RecordStorage {
   private let accounts: AccountCache<AccountStore>
   private let waiters: AccountWaiters
   private let writes = SharedWrites()
+  private let committed: @Sendable (AccountName, CommittedChanges) -> Void
   private let log: @Sendable (String) -> Void
 
   /// Creates the storage. Accounts are opened, and their tables brought up to date, at their first request.
   /// - Parameters:
   ///   - names: the accounts of the folder. One of them is opened at once, to compare the schemas with it.
   ///   - openAccounts: the number of accounts that stay open without a request, until they have been idle for a minute.
+  ///   - committed: is told of the changes of each account.
   ///   - log: receives each failure that no request returns. The text contains no value of a record.
   /// - Throws: `SQLError` if a schema file fails, or was changed after it was applied.
   public init(
     in folder: ServerFolder, schemas: [Schema], accounts names: [AccountName],
-    openAccounts: Int = EmbeddedStorage.usualOpenAccounts, log: @escaping @Sendable (String) -> Void = { _ in }
+    openAccounts: Int = EmbeddedStorage.usualOpenAccounts,
+    committed: @escaping @Sendable (AccountName, CommittedChanges) -> Void = { _, _ in },
+    log: @escaping @Sendable (String) -> Void = { _ in }
   ) throws {
     let waiters = AccountWaiters(folder.environment, isTold: true)
-    (self.folder, self.log, self.waiters) = (folder, log, waiters)
+    (self.folder, self.log, self.waiters, self.committed) = (folder, log, waiters, committed)
     self.schemas = schemas.map { ServedSchema(name: $0.name, version: $0.migrations.count) }
     let schema = try AccountSchema(schemas, environment: folder.environment)
     self.schema = schema
     entities = schema.descriptions
     let open = { @Sendable (account: AccountName) in
-      try Self.open(account, in: folder, schema, waiters.waiters(of: account), log: log)
+      try Self.open(account, in: folder, schema, log: log) { changes in
+        waiters.waiters(of: account).tell(changes)
+        committed(account, changes)
+      }
     }
     accounts = AccountCache(limit: openAccounts, clock: folder.environment.clock, close: { $0.close() }, open: open)
     if let name = names.first {
@@ -69,12 +76,12 @@ public final class EmbeddedStorage: RecordStorage {
   }
 
   private static func open(
-    _ account: AccountName, in folder: ServerFolder, _ schema: AccountSchema, _ waiters: ChangeWaiters,
-    log: @escaping @Sendable (String) -> Void
+    _ account: AccountName, in folder: ServerFolder, _ schema: AccountSchema,
+    log: @escaping @Sendable (String) -> Void, announce: @escaping @Sendable (CommittedChanges) -> Void
   ) throws -> AccountStore {
     let database = try AccountDatabase.records.open(account.folder, in: folder)
     return try AccountDatabase.records.store(over: database, of: account.folder, in: folder) { _, place in
-      let store = try AccountStore(database, at: place, schema, waiters, log: log)
+      let store = try AccountStore(database, at: place, schema, log: log, announce: announce)
       // The jobs that the account had when it was closed.
       store.startJobs()
       return store
@@ -100,7 +107,7 @@ public final class EmbeddedStorage: RecordStorage {
   ) async throws {
     let store = try await store(account)
     let (_, changes, hasJobs) = try await store.write(body)
-    if let changes { waiters.waiters(of: account).tell(changes) }
+    if let changes { store.announce(changes) }
     if hasJobs { store.startJobs() }
   }
 

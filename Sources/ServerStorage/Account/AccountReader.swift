@@ -14,6 +14,8 @@ package struct AccountReader: RecordReading {
   package var horizon: Int64 { get throws { try rows.header().horizon } }
   package var largestStoredTime: Int64? { get throws { try rows.largestStoredTime() } }
 
+  package var deviceIds: [String] { get throws { try rows.deviceIds() } }
+
   package func record(_ name: RecordName) throws -> ServerRecord? {
     try rows.records([name]).first.flatMap { map.completed($0) }?.record
   }

@@ -92,6 +92,8 @@ package final class AccountWriter: RecordWriting {
   package var hasJobs: Bool { !state.jobs.isEmpty }
   package var largestStoredTime: Int64? { get throws { try reader.largestStoredTime } }
 
+  package var deviceIds: [String] { get throws { try reader.deviceIds } }
+
   package func sharedVersion(of record: ServerRecord, with epoch: String) throws -> Int64? {
     epochs.sharedVersion(of: record.version, startVersions: record.startVersions, with: epoch)
   }
