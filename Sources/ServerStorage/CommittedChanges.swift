@@ -7,6 +7,12 @@ public struct CommittedChanges: Equatable, Sendable {
   /// The device that made all changes; `nil` for several or no device.
   public private(set) var author: String?
 
+  /// Whether the changes begin an epoch, which concerns all devices.
+  public private(set) var isNewEpoch = false
+
+  /// Describes the beginning of an epoch.
+  package init(epochAt last: Int64) { (self.last, isNewEpoch) = (last, true) }
+
   /// Describes changes.
   public init(last: Int64, projects: Set<String>? = nil, author: String? = nil) {
     (self.last, self.projects, self.author) = (last, projects, author)
@@ -17,6 +23,7 @@ public struct CommittedChanges: Equatable, Sendable {
     last = max(last, other.last)
     projects = projects.flatMap { own in other.projects.map { own.union($0) } }
     author = author == other.author ? author : nil
+    isNewEpoch = isNewEpoch || other.isNewEpoch
   }
 
   /// Returns both changes.

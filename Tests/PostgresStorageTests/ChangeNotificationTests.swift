@@ -15,6 +15,10 @@ import Testing
       let count = Int.random(in: 0...25, using: &random)
       let projects = Bool.random(using: &random) ? Set((0..<count).map { _ in newUuid() }) : nil
       let author = [nil, newUuid(), "device:1,2"].randomElement(using: &random) ?? nil
+      if Int.random(in: 0..<10, using: &random) == 0 {
+        changes[newUuid()] = CommittedChanges(epochAt: Int64.random(in: 1...99, using: &random))
+        continue
+      }
       changes[newUuid()] = CommittedChanges(
         last: Int64.random(in: 1...(1 << 60), using: &random), projects: projects, author: author)
     }
@@ -29,6 +33,7 @@ import Testing
       }
     }
     let expected = changes.mapValues { change in
+      if change.isNewEpoch { return change }
       let areNamed = (change.projects?.count ?? 0) <= ChangeNotification.mostProjects
       return CommittedChanges(
         last: change.last, projects: areNamed ? change.projects : nil,

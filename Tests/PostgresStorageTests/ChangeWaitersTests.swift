@@ -108,6 +108,22 @@ import Testing
     #expect(try await result == .changed)
   }
 
+  @Test("changes that a query finds are told once")
+  func missedChanges() async throws {
+    #expect(try await wait("first", seconds: 1) == .unchanged(until: 1))
+    waiters.tell(CommittedChanges(last: 4, projects: ["elm", "ash"]), folder: account.folder)
+    data.withLock { $0.last = 5 }
+    async let oak = wait("oak", ["oak"])
+    async let elm = wait("elm", ["elm"], after: 4, seconds: 2)
+    try await waiting(2)
+    waiters.tellIfMissed(CommittedChanges(last: 3, projects: ["elm"]), folder: account.folder)
+    #expect(waiters.waiters(of: account).waitingCount == 2)
+    waiters.tellIfMissed(CommittedChanges(last: 5, projects: ["oak"]), folder: account.folder)
+    #expect(try await oak == .changed)
+    #expect(data.withLock { $0.looks } == ["first": 1])
+    _ = try await elm
+  }
+
   @Test("requests that are told together end within a second, but not at once")
   func spread() async throws {
     let ends = Locked<[ContinuousClock.Instant]>([])

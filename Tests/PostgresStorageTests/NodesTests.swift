@@ -45,6 +45,37 @@ import Testing
     #expect(ContinuousClock.now - start < .seconds(4), "before the next query")
   }
 
+  @Test("a node without notifications learns of the projects of changes by its queries")
+  func queries() async throws {
+    let writer = try nodes(1)[0]
+    var settings = writer.database.settings
+    settings.listenURL = "host=/nowhere"
+    let reader = try PostgresStorage(PostgresDatabase(settings), schemas: [RestorationSchema.schema])
+    defer { for node in [writer, reader] { node.close() } }
+    let own = try await writer.write(account) { try project("own", in: $0) }.name.entityUuid
+    let other = try await writer.write(account) { try project("other", in: $0) }.name.entityUuid
+    func room(_ project: String) async throws -> Int64 {
+      try await writer.write(account) { data in
+        try data.store(
+          RecordName("Room", newUuid()), over: nil,
+          RecordState(fields: ["projectId": .text(project), "title": "Hall"], updatedAt: 1_000), createdAt: 900,
+          at: 2_000
+        ).sequence
+      }
+    }
+    async let told = reader.waitForChange(account, after: 2, projects: [own], seconds: 40)
+    async let untold = reader.waitForChange(account, after: 2, projects: [other], seconds: 14)
+    // The first query has to know the account.
+    try await Task.sleep(for: .seconds(6))
+    let last = try await room(own)
+    #expect(try await told == .changed)
+    #expect(try await untold == .unchanged(until: last))
+    async let epoch = reader.waitForChange(account, after: last, projects: [other], seconds: 40)
+    try await Task.sleep(for: .milliseconds(200))
+    _ = try await writer.write(account) { try $0.startEpoch(at: 3_000) }
+    #expect(try await epoch == .changed)
+  }
+
   @Test("writers on all nodes leave no hole in the sequence, and no reader sees a change before a lower one")
   func order() async throws {
     let nodes = try nodes(3)

@@ -148,24 +148,76 @@ final class ChangeChannel: Sendable {
 
   private static let sequences = Statement(
     """
-    SELECT replace(account_id::text, '-', ''), last_sequence FROM fieldvault.account
+    SELECT replace(account_id::text, '-', ''), last_sequence, epoch_start FROM fieldvault.account
     WHERE account_id = ANY ($1::text[]::uuid[])
     """)
 
-  /// Finds changes whose notification was lost.
+  /// The number of changes of an account between two queries after which all of its devices are told.
+  private static let mostChanges: Int64 = 1_000
+
+  /// The last change of each project after a number.
+  private static let projects = Statement(
+    """
+    SELECT replace(known.account_id::text, '-', ''), found.project, found.last, found.count
+    FROM unnest($1::text[]::uuid[], $2::text[]::bigint[]) AS known (account_id, last)
+    CROSS JOIN LATERAL (
+      SELECT project, max(sequence) AS last, count(*) AS count FROM (
+        SELECT project, sequence FROM fieldvault.record
+        WHERE account_id = known.account_id AND sequence > known.last ORDER BY sequence LIMIT \(mostChanges)
+      ) AS record GROUP BY project
+    ) AS found
+    """)
+
+  private struct Position: Sendable {
+    let folder: String
+    let last: Int64
+    let epochStart: Int64
+  }
+
+  /// Finds changes whose notification was lost. The cost grows with the changes, not with the requests that wait.
   private func poll() async {
     let folders = waiters.waitingAccounts.map(\.folder)
     if folders.isEmpty { return }
     do {
       let found = try await database.transaction(.other) { connection in
-        try connection.run(Self.sequences(.texts(folders))).map { ($0.text(0), $0.integer(1)) }
+        try connection.run(Self.sequences(.texts(folders))).map {
+          Position(folder: $0.text(0), last: $0.integer(1), epochStart: $0.integer(2))
+        }
       }
-      let changed = state.withLock { state in
-        let before = state.lastSequences
-        state.lastSequences = Dictionary(found, uniquingKeysWith: { $1 })
-        return found.filter { before[$0.0] != $0.1 }.map(\.0)
+      let before = state.withLock { state in
+        defer { state.lastSequences = Dictionary(found.map { ($0.folder, $0.last) }, uniquingKeysWith: { $1 }) }
+        return state.lastSequences
       }
-      for folder in changed { waiters.letLook(folder: folder) }
+      var changed: [(position: Position, after: Int64)] = []
+      for position in found {
+        guard let after = before[position.folder] else {
+          // Requests have waited since an unknown number.
+          waiters.letLook(folder: position.folder)
+          continue
+        }
+        if position.epochStart > after {
+          waiters.tellIfMissed(CommittedChanges(epochAt: position.last), folder: position.folder)
+        } else if position.last > after {
+          changed.append((position, after))
+        }
+      }
+      if changed.isEmpty { return }
+      let (accounts, numbers) = (changed.map(\.position.folder), changed.map { String($0.after) })
+      let changes = try await database.transaction(.other) { connection in
+        try connection.run(Self.projects(.texts(accounts), .texts(numbers))).map {
+          (folder: $0.text(0), project: $0.optionalText(1), last: $0.integer(2), count: $0.integer(3))
+        }
+      }
+      for (folder, rows) in Dictionary(grouping: changes, by: \.folder) {
+        if rows.map(\.count).reduce(0, +) >= Self.mostChanges {
+          waiters.letLook(folder: folder)
+          continue
+        }
+        for row in rows {
+          waiters.tellIfMissed(
+            CommittedChanges(last: row.last, projects: row.project.map { [$0] }), folder: folder)
+        }
+      }
     } catch {
       if !isClosed { log("cannot look for changes of other nodes: \(error)") }
     }

@@ -2,8 +2,8 @@ import Platform
 import ServerStorage
 
 /// The text by which a node tells others of changes: the node, then for each account its folder, the number of its last change,
-/// the device that made the changes, and the projects, or `*` if the changes concern all devices. The device is empty if it
-/// is unknown. `NODE,ACCOUNT:LAST:DEVICE:*,ACCOUNT:LAST:DEVICE:PROJECT:PROJECT`
+/// the device that made the changes, and the projects, or `*` if the changes concern all devices, or `!` if they begin an epoch.
+/// The device is empty if it is unknown. `NODE,ACCOUNT:LAST:DEVICE:*,ACCOUNT:LAST:DEVICE:PROJECT:PROJECT`
 struct ChangeNotification: Equatable {
   let node: String
   let changes: [String: CommittedChanges]
@@ -12,7 +12,7 @@ struct ChangeNotification: Equatable {
   static let greatestLength = 7_900
   /// Changes of more projects concern all devices.
   static let mostProjects = 20
-  private static let all = "*"
+  private static let (all, epoch) = ("*", "!")
 
   /// Parses a text; `nil` for a text of another form.
   init?(_ text: String) {
@@ -24,8 +24,11 @@ struct ChangeNotification: Equatable {
       let words = part.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
       guard words.count >= 3, let last = Int64(words[1]) else { return nil }
       let projects = Set(words.dropFirst(3))
-      changes[words[0]] = CommittedChanges(
-        last: last, projects: projects.contains(Self.all) ? nil : projects, author: words[2].isEmpty ? nil : words[2])
+      changes[words[0]] =
+        projects.contains(Self.epoch)
+        ? CommittedChanges(epochAt: last)
+        : CommittedChanges(
+          last: last, projects: projects.contains(Self.all) ? nil : projects, author: words[2].isEmpty ? nil : words[2])
     }
     self.changes = changes
   }
@@ -39,7 +42,9 @@ struct ChangeNotification: Equatable {
       // Only a UUID cannot have a separator in it.
       let author = change.author.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? ""
       var words = [folder, String(change.last), author]
-      if let projects = change.projects, projects.count <= mostProjects {
+      if change.isNewEpoch {
+        words.append(epoch)
+      } else if let projects = change.projects, projects.count <= mostProjects {
         words += projects.sorted()
       } else {
         words.append(all)

@@ -24,6 +24,7 @@ package final class AccountWriter: RecordWriting {
   private var attempts = 0
   /// The projects of the written changes; `nil` if they concern all devices.
   private var changedProjects: Set<String>? = []
+  private var startsEpoch = false
   /// The devices that made changes; `nil` if others made some as well.
   private var authors: Set<String>? = []
   /// The device that makes the following changes; `nil` if no device makes them.
@@ -48,6 +49,7 @@ package final class AccountWriter: RecordWriting {
     try flush()
     let last = state.header.lastSequence
     guard last != firstSequence else { return (nil, !state.jobs.isEmpty) }
+    if startsEpoch { return (CommittedChanges(epochAt: last), !state.jobs.isEmpty) }
     let author = authors.flatMap { $0.count == 1 ? $0.first : nil }
     return (CommittedChanges(last: last, projects: changedProjects, author: author), !state.jobs.isEmpty)
   }
@@ -68,8 +70,7 @@ package final class AccountWriter: RecordWriting {
       }
     }
     try rows.apply(changes)
-    // A new epoch concerns every device.
-    if changes.epochStartedAt != nil { changedProjects = nil }
+    if changes.epochStartedAt != nil { startsEpoch = true }
     for row in changes.records.values.flatMap({ [$0.old, $0.new] }).compactMap({ $0 }) {
       if let project = row.project { changedProjects?.insert(project) } else { changedProjects = nil }
     }

@@ -40,6 +40,15 @@ package final class ChangeWaiters: Sendable {
       changes.removeFirst(forgotten.count)
     }
 
+    /// Whether all devices that changes concern were told of them or of later ones.
+    func include(_ changes: CommittedChanges) -> Bool {
+      self.changes.contains { known in
+        guard known.last >= changes.last, known.author == nil || known.author == changes.author else { return false }
+        guard let projects = known.projects else { return true }
+        return changes.projects?.isSubset(of: projects) == true
+      }
+    }
+
     /// Whether a change concerns a request; `nil` if the request began before these changes.
     func concern(_ request: ChangeRequest) -> Bool? {
       let position = request.position
@@ -72,12 +81,17 @@ package final class ChangeWaiters: Sendable {
   // MARK: Changes
 
   /// Ends the waits that changes concern.
-  package func tell(_ changes: CommittedChanges) {
-    state.withLock { state in
-      state.generation += 1
-      state.recent?.add(changes)
-      wake(state.waiting.filter { changes.concern($0.value.request, seen: $0.value.seen) }.map(\.key), .told, &state)
-    }
+  package func tell(_ changes: CommittedChanges) { state.withLock { tell(changes, &$0) } }
+
+  private func tell(_ changes: CommittedChanges, _ state: inout State) {
+    state.generation += 1
+    if changes.isNewEpoch { state.recent = nil } else { state.recent?.add(changes) }
+    wake(state.waiting.filter { changes.concern($0.value.request, seen: $0.value.seen) }.map(\.key), .told, &state)
+  }
+
+  /// Ends the waits that changes concern, unless they were told already.
+  func tellIfMissed(_ changes: CommittedChanges) {
+    state.withLock { state in if state.recent?.include(changes) != true { tell(changes, &state) } }
   }
 
   /// Lets all requests look for changes, because some may have been missed.
@@ -285,7 +299,7 @@ package final class AccountWaiters: Sendable {
         switch await waiters.wait(after: generation, request, seen: seen, until: due) {
         case .told: return .changed
         case .look:
-          (generation, isConcerned) = (waiters.begin(request).generation, nil)
+          (generation, isConcerned) = waiters.begin(request)
           continue
         case .ended: break
         }
@@ -315,6 +329,12 @@ package final class AccountWaiters: Sendable {
   /// - Parameter folder: the name of the account's folder.
   package func tell(_ changes: CommittedChanges, folder: String) {
     state.withLock { $0.accounts[folder]?.waiters }?.tell(changes)
+  }
+
+  /// Tells the requests of an account of changes that a query has found, unless they were told already.
+  /// - Parameter folder: the name of the account's folder.
+  package func tellIfMissed(_ changes: CommittedChanges, folder: String) {
+    state.withLock { $0.accounts[folder]?.waiters }?.tellIfMissed(changes)
   }
 
   /// Lets the requests of an account look for changes, because some may not have been told.
