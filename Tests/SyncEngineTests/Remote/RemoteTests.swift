@@ -23,7 +23,7 @@ import HTTPClient
         results: [PushResult(operationId: "1", outcome: .accepted(version: 1, serverId: 1))]),
       "GET /v1/changes?limit=500": page,
       "GET /v1/changes?cursor=c%2B1&limit=7&projects=p1%2Cp2": page,
-      "GET /v1/watch?cursor=c1&timeout=50&projects=p1": WatchResponse(changed: true),
+      "GET /v1/watch?cursor=c1&timeout=50&deviceId=d&projects=p1": WatchResponse(changed: true),
       "GET /v1/digests?projects=p1": EntityDigests(serverTime: 0, epoch: "e", cursor: "c", entities: [:]),
       "GET /v1/digests/Room": BucketDigests(epoch: "e", buckets: [:]),
       "GET /v1/digests/Room/0f,a3": RecordDigests(epoch: "e", records: []),
