@@ -183,6 +183,10 @@ import Testing
     let now = try await client.pull().cursor
     #expect(try await bob.get("/v1/watch?cursor=\(now)&timeout=1")["changed"] == false)
     #expect(try await bob.get("/v1/watch?cursor=\(now)&timeout=99").status == 422)
+    for device in ["", String(repeating: "d", count: 201)] {
+      #expect(try await bob.get("/v1/watch?cursor=\(now)&timeout=1&deviceId=\(device)").status == 422)
+    }
+    #expect(try await bob.get("/v1/watch?cursor=\(now)&timeout=1&deviceId=tablet")["changed"] == false)
   }
 
   @Test("A watch for projects passes over changes of others, and goes on behind them") func watchOfProjects()

@@ -226,10 +226,11 @@ enum PushId {
   /// The longest id in bytes.
   static let greatestLength = 200
 
+  /// Whether an id has an allowed length.
+  static func isValid(_ id: String) -> Bool { (1...greatestLength).contains(id.utf8.count) }
+
   /// Checks an id, without which the server cannot respond.
-  static func check(_ id: String, _ name: String) throws(HTTPProblem) {
-    guard (1...greatestLength).contains(id.utf8.count) else { throw problem(name) }
-  }
+  static func check(_ id: String, _ name: String) throws(HTTPProblem) { if !isValid(id) { throw problem(name) } }
 
   /// Returns an id of an operation.
   static func read(_ name: String, of object: SyncObject) throws(HTTPProblem) -> String {

@@ -201,7 +201,9 @@ extension SyncService {
     }
     let cursor = try Cursor(text)
     let device = call.request.query["deviceId"]
-    if let device { try PushId.check(device, "deviceId") }
+    if let device, !PushId.isValid(device) {
+      throw HTTPProblem.invalid("deviceId must have 1 to \(PushId.greatestLength) bytes", field: "deviceId")
+    }
     let request = ChangeRequest(
       after: cursor.position, projects: try call.projects(), device: device, seconds: seconds)
     let begin = environment.clock.instant()
