@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import SQLCipherStorage
+import ServerStorage
 import SyncServer
 import TestSupport
 
@@ -27,4 +28,18 @@ package func openFiles(in folder: String) throws -> [String] {
   // The descriptor that lists the folder is closed by now.
   let files = links.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: $0) }
   return files.filter { $0.hasPrefix(folder) }.sorted()
+}
+
+extension RecordStorage {
+  /// Waits for a change after a number of the current epoch.
+  package func waitForChange(
+    _ account: AccountName, after sequence: Int64, projects: Set<String>?, device: String? = nil, seconds: Int
+  ) async throws -> WaitResult {
+    let epoch = try await read(account) { try $0.epochs.current }
+    return try await waitForChange(
+      account,
+      ChangeRequest(
+        after: ChangePosition(epoch: epoch, sequence: sequence, floor: 0), projects: projects, device: device,
+        seconds: seconds))
+  }
 }

@@ -388,17 +388,3 @@ package struct StorageConformance: Sendable {
     #expect(try await stopped == .unchanged(until: 5))
   }
 }
-
-extension RecordStorage {
-  /// Waits for a change after a number of the current epoch.
-  package func waitForChange(
-    _ account: AccountName, after sequence: Int64, projects: Set<String>?, device: String? = nil, seconds: Int
-  ) async throws -> WaitResult {
-    let epoch = try await read(account) { try $0.epochs.current }
-    return try await waitForChange(
-      account,
-      ChangeRequest(
-        after: ChangePosition(epoch: epoch, sequence: sequence, floor: 0), projects: projects, device: device,
-        seconds: seconds))
-  }
-}

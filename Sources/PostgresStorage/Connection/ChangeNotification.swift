@@ -39,7 +39,7 @@ struct ChangeNotification: Equatable {
     if changes.isEmpty { return nil }
     var text = node
     for (folder, change) in changes {
-      // Only a UUID cannot have a separator in it.
+      // An id that is no UUID may have a separator in it.
       let author = change.author.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? ""
       var words = [folder, String(change.last), author]
       if change.isNewEpoch {

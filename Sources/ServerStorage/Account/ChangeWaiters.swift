@@ -1,7 +1,7 @@
 import Platform
 
-/// The requests that wait for the next change of an account. A waiting request uses no thread, and all of them share one
-/// timer.
+/// The requests that wait for the next change of an account. A waiting request uses no thread, and the requests of an account
+/// share one timer.
 package final class ChangeWaiters: Sendable {
   /// Why a wait ends.
   enum Wake: Equatable, Sendable {
@@ -15,10 +15,11 @@ package final class ChangeWaiters: Sendable {
 
   private struct Waiter {
     let request: ChangeRequest
+    /// The number of the last change that the request knows.
     let seen: Int64
     /// When the wait ends.
     var due: ContinuousClock.Instant
-    /// How it ends then.
+    /// How the wait ends then.
     var wake = Wake.ended
     let continuation: CheckedContinuation<Wake, Never>
   }
@@ -26,7 +27,7 @@ package final class ChangeWaiters: Sendable {
   /// The last changes of an account.
   private struct RecentChanges {
     let epoch: String
-    /// All changes after this number that were told.
+    /// Every change after this number that was told is in ``changes``.
     var start: Int64
     var changes: [CommittedChanges] = []
 
@@ -64,7 +65,7 @@ package final class ChangeWaiters: Sendable {
     var isClosed = false
     var lastTicket = 0
     var waiting: [Int: Waiter] = [:]
-    /// `nil` if not every change is told, or none was looked for yet.
+    /// The last changes; `nil` if not every change is told, or no request has looked yet.
     var recent: RecentChanges?
     var timer: (due: ContinuousClock.Instant, task: Task<Void, any Error>)?
   }
