@@ -10,7 +10,8 @@ import VaultStore
 
 /// Unsent records that reference each other in cycles, with references that may be empty and references that may not.
 @Suite struct ReferenceCycleTests {
-  private static let shared = """
+  /// The common fields of a table.
+  static let shared = """
     createdAt TEXT NOT NULL DEFAULT '2026-01-01T00:00:00.000Z', updatedAt TEXT NOT NULL DEFAULT '2026-01-01T00:00:00.000Z',
     lastSyncedAt TEXT, syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
     isDirty INTEGER NOT NULL DEFAULT 1, isDeleted INTEGER NOT NULL DEFAULT 0

@@ -1,5 +1,6 @@
 import CipherSQL
 import RecordStore
+import SchemaModel
 import SyncModel
 
 /// The rows of the conflict table.
@@ -107,5 +108,96 @@ struct ConflictStore: SyncComponent {
         \(SyncValue.array(lost.map { .text($0.field) }).json), \(WireTime.text(now)), \(outcome), 'policy',
         \("settled by the policy \(policy)"))
       """)
+  }
+}
+
+/// A row of the conflict table that is not resolved.
+package struct OpenConflict: Sendable {
+  package let id: String
+  package let entityType: String
+  package let entityId: Int64
+  package let entityUuid: String
+  package let kind: ConflictKind
+  package let fields: [String]
+  package let base: RecordState?
+  package let remote: RecordState?
+
+  /// Returns the open conflict of a record; `nil` if it has no open conflict.
+  package static func find(of record: StoredRecord, _ type: String, in connection: Connection) throws -> OpenConflict? {
+    try connection.fetchOne(
+      """
+      SELECT conflictId FROM OfflineConflictResolution
+      WHERE entityId = \(record.key) AND entityType = \(type) AND resolvedAt IS NULL
+      """, as: String.self
+    ).map { try find($0, in: connection) }
+  }
+
+  /// - Throws: ``VaultError`` with `noSuchRecord`.
+  package static func find(_ id: String, in connection: Connection) throws -> OpenConflict {
+    var found: OpenConflict?
+    let query: SQL = """
+      SELECT conflictId, entityType, entityId, entityUuid, conflictType, fields, base, remoteVersion
+      FROM OfflineConflictResolution WHERE conflictId = \(id) AND resolvedAt IS NULL
+      """
+    try connection.forEach(query) { row in
+      let base: String? = try row.decode(at: 6)
+      let remote: String? = try row.decode(at: 7)
+      var fields: [String] = []
+      if case .array(let names) = try SyncValue(parsing: try row.decode(String.self, at: 5)) {
+        for case .text(let name) in names { fields.append(name) }
+      }
+      found = OpenConflict(
+        id: try row.decode(at: 0), entityType: try row.decode(at: 1), entityId: try row.decode(at: 2),
+        entityUuid: try row.decode(at: 3), kind: ConflictKind(rawValue: try row.decode(at: 4)) ?? .concurrentEdit,
+        fields: fields, base: try base.map(RecordVersion.state), remote: try remote.map(RecordVersion.state))
+    }
+    guard let found else {
+      throw VaultError(
+        .noSuchRecord, "no open conflict \(id)", remedy: .showConflicts)
+    }
+    return found
+  }
+}
+
+/// A version of a record as one flat JSON object in the conflict table: the fields, `isDeleted`, `syncVersion`,
+/// `updatedAt`, and `editTimes` and `userEditedFields` if they are not empty.
+package enum RecordVersion {
+  private static let common: Set<String> = ["isDeleted", "syncVersion", "updatedAt", "editTimes", "userEditedFields"]
+
+  package static func json(_ state: RecordState) -> String {
+    var object = state.fields
+    object["isDeleted"] = .bool(state.isDeleted)
+    object["syncVersion"] = .integer(state.syncVersion)
+    object["updatedAt"] = .text(WireTime.text(state.updatedAt))
+    if !state.editTimes.isEmpty {
+      object["editTimes"] = .object(SyncObject(state.editTimes.map { ($0.key, .text(WireTime.text($0.value))) }))
+    }
+    if !state.userEditedFields.isEmpty {
+      object["userEditedFields"] = .array(state.userEditedFields.sorted().map { .text($0) })
+    }
+    return SyncValue.object(object).json
+  }
+
+  package static func state(_ json: String) throws(SyncModelError) -> RecordState {
+    let object = try SyncObject(parsing: json)
+    var times: [String: Int64] = [:]
+    if case .object(let edits)? = object["editTimes"] {
+      for member in edits.members { times[member.name] = time(member.value) }
+    }
+    var edited: Set<String> = []
+    if case .array(let names)? = object["userEditedFields"] {
+      for case .text(let name) in names { edited.insert(name) }
+    }
+    var version: Int64 = 0
+    if case .integer(let number)? = object["syncVersion"] { version = number }
+    return RecordState(
+      fields: object.filter { !common.contains($0.name) }, isDeleted: object["isDeleted"] == true,
+      syncVersion: version, updatedAt: object["updatedAt"].flatMap(time) ?? 0, editTimes: times,
+      userEditedFields: edited)
+  }
+
+  private static func time(_ value: SyncValue) -> Int64? {
+    guard case .text(let text) = value else { return nil }
+    return WireTime.milliseconds(text)
   }
 }

@@ -23,6 +23,7 @@ package struct QueuedOperation: Sendable {
   package let operation: OutboxOperation
 
   package var state: OutboxOperation.State { operation.state }
+  var record: LocalIdentity { LocalIdentity(entityType, entityId) }
   var sendCount: Int { operation.sendCount }
 
   private static let columns = """
@@ -34,10 +35,19 @@ package struct QueuedOperation: Sendable {
   package static func all(
     where condition: String, _ arguments: [SQLArgument], in connection: Connection
   ) throws -> [QueuedOperation] {
+    try all(
+      SQL(raw: "SELECT \(columns) FROM OfflineSyncQueue WHERE \(condition)", arguments: arguments), in: connection)
+  }
+
+  private static func all(_ sql: SQL, in connection: Connection) throws -> [QueuedOperation] {
     var operations: [QueuedOperation] = []
-    let sql = SQL(raw: "SELECT \(columns) FROM OfflineSyncQueue WHERE \(condition)", arguments: arguments)
     try connection.forEach(sql) { row in operations.append(try QueuedOperation(row)) }
     return operations
+  }
+
+  /// The operations that meet a condition together with one of some rows.
+  private static func joined(_ rows: ParameterRows, _ condition: SQL) -> SQL {
+    "SELECT \(raw: columns) FROM \(rows.table) AS row CROSS JOIN OfflineSyncQueue ON \(condition)"
   }
 
   private init(_ row: borrowing Row) throws {
@@ -64,17 +74,55 @@ package struct QueuedOperation: Sendable {
     try sealed(type, key, in: connection) + pending(type, key, in: connection)
   }
 
+  /// Returns the operations of records that are not acknowledged, the sealed one of each record first.
+  static func ofRecords(
+    _ records: some Collection<LocalIdentity>, in connection: Connection
+  ) throws -> [LocalIdentity: [QueuedOperation]] {
+    if records.isEmpty { return [:] }
+    let rows = ParameterRows(records)
+    let operations = try all("\(ofRecords(rows, hasPayload)) UNION ALL \(ofRecords(rows, isPending))", in: connection)
+    return Dictionary(grouping: operations, by: \.record)
+  }
+
+  /// Returns the pending or conflicted operations of records; at most one of each record.
+  static func pending(
+    ofRecords records: [LocalIdentity], in connection: Connection
+  ) throws -> [LocalIdentity: [QueuedOperation]] {
+    if records.isEmpty { return [:] }
+    return Dictionary(
+      grouping: try all(ofRecords(ParameterRows(records), isPending), in: connection), by: \.record)
+  }
+
+  private static func ofRecords(_ records: ParameterRows, _ condition: String) -> SQL {
+    joined(records, "\(ParameterRows.isRecord("OfflineSyncQueue")) AND \(raw: condition)")
+  }
+
+  /// Returns the operations with some numbers.
+  static func numbered(_ numbers: some Collection<Int64>, in connection: Connection) throws -> [QueuedOperation] {
+    numbers.isEmpty ? [] : try all(joined(ParameterRows(numbers), "queueNumber = row.column1"), in: connection)
+  }
+
+  /// Returns the operations with some ids that have a payload and are not acknowledged.
+  static func sealed(ids: [String], in connection: Connection) throws -> [QueuedOperation] {
+    if ids.isEmpty { return [] }
+    return try all(
+      joined(ParameterRows(ids), "operationId = row.column1 AND \(raw: hasPayload)"), in: connection)
+  }
+
+  private static let isPending = "payload IS NULL AND completedAt IS NULL"
+  private static let hasPayload = "payload IS NOT NULL AND completedAt IS NULL"
+
   /// Returns the pending operation of a record, or its conflicted one; at most one.
   package static func pending(_ type: String, _ key: Int64, in connection: Connection) throws -> [QueuedOperation] {
     try all(
-      where: "entityId = ? AND entityType = ? AND payload IS NULL AND completedAt IS NULL",
+      where: "entityId = ? AND entityType = ? AND \(isPending)",
       [.integer(key), .text(type)], in: connection)
   }
 
   /// Returns the operation of a record that has a payload; at most one.
   package static func sealed(_ type: String, _ key: Int64, in connection: Connection) throws -> [QueuedOperation] {
     try all(
-      where: "entityId = ? AND entityType = ? AND payload IS NOT NULL AND completedAt IS NULL",
+      where: "entityId = ? AND entityType = ? AND \(hasPayload)",
       [.integer(key), .text(type)], in: connection)
   }
 }

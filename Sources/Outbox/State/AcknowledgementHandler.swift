@@ -30,35 +30,32 @@ package struct PushCounts: Sendable, Equatable {
 
 /// Handles the server's response to an operation: ends or returns the operation, moves the base of its record, and opens
 /// conflicts.
+///
+/// Writes that concern only the operation and its record go to ``writes``, which stores those of several responses
+/// together.
 struct AcknowledgementHandler: SyncComponent {
   let sync: SyncTransaction
   let queued: QueuedOperation
   /// The operation as it was sent.
   let sent: PushOperation
   let table: RecordTable
+  /// The record; `nil` if its row was removed.
+  let record: StoredRecord?
+  let base: RecordState?
+  /// The operation that follows, if the record has one.
+  let pending: QueuedOperation?
   /// 0 to 1. Spreads the retries of devices that failed together.
   let jitter: Double
+  let writes: AcknowledgementWrites
   var counts: PushCounts
 
   private var type: String { queued.entityType }
 
-  /// Returns the handler of the response to an operation, or `nil` if the operation was acknowledged, removed or reopened before.
-  init?(_ sync: SyncTransaction, _ sent: PushOperation, jitter: Double, counts: PushCounts) throws {
-    let queued = try QueuedOperation.all(
-      where: "operationId = ? AND completedAt IS NULL AND payload IS NOT NULL", [.text(sent.operationId)],
-      in: sync.connection
-    ).first
-    guard let queued, let table = sync.catalog.tables[queued.entityType] else { return nil }
-    (self.sync, self.queued, self.sent, self.table) = (sync, queued, sent, table)
-    (self.jitter, self.counts) = (jitter, counts)
-  }
-
   mutating func handle(_ outcome: PushResult.Outcome) throws {
-    let record = try table.find(key: queued.entityId, in: connection)
     switch outcome {
     case .accepted(let version, let serverId, let times):
       counts.pushed += 1
-      try outbox.apply(.acknowledged, to: queued)
+      writes.add(.acknowledged, queued)
       if let record { try accepted(version, serverId, times, record) }
     case .merged(let remote, let lost):
       counts.pushed += 1
@@ -68,15 +65,14 @@ struct AcknowledgementHandler: SyncComponent {
     case .conflict(let kind, let fields, let remote, let other):
       try conflicted(kind, fields, remote, other, record)
     case .rejected(let problem): try rejected(problem, record)
-    case .waiting: try returned(.notExecuted)
+    case .waiting: returned(.notExecuted)
     }
-    try changes.admit(queued.entityUuid, counts: &counts)
   }
 
   /// Applies an event after which the operation is sent again later, or has failed.
-  private mutating func returned(_ event: OutboxEvent, _ problem: ServerProblem? = nil) throws {
-    let transition = try outbox.apply(event, to: queued, problem.map(Outbox.Problem.init), jitter: jitter)
-    guard transition?.operation.state != .failed else { return counts.failed += 1 }
+  private mutating func returned(_ event: OutboxEvent, _ problem: ServerProblem? = nil) {
+    writes.add(event, queued, problem.map(Outbox.Problem.init), jitter: jitter)
+    guard queued.operation.after(event)?.operation.state != .failed else { return counts.failed += 1 }
     counts.delayed += 1
     if event == .notExecuted || event == .reopened { noteRequeued() }
   }
@@ -94,14 +90,12 @@ struct AcknowledgementHandler: SyncComponent {
     // is no effect: the server had the sent values before.
     let isPulled =
       record.state.syncVersion > version || record.state.syncVersion == version && version > sent.baseVersion
-    if isPulled, version > 0 { return try keepBase(of: record) }
-    try changes.forgetKeptFields(sent.patch.fields.names, of: type, sent.entityUuid)
-    let base = queued.related.hasBase ? try BaseTable.find(type, record.key, in: connection) : nil
+    if isPulled, version > 0 { return keepBase(of: record) }
+    writes.noteStored(sent)
     var serverState = try asSent(over: base)
     serverState.syncVersion = version
     serverState.updatedAt = times?.updatedAt ?? record.state.updatedAt
-    try advanceBase(
-      to: serverState, serverId ?? record.serverId, createdAt: times?.createdAt, record, queued.related)
+    advanceBase(to: serverState, serverId ?? record.serverId, createdAt: times?.createdAt, record)
   }
 
   /// Returns the record as the server has it after it stored the payload.
@@ -117,42 +111,37 @@ struct AcknowledgementHandler: SyncComponent {
 
   /// Makes `serverState` the base of the record. Edits beyond it stay queued.
   private mutating func advanceBase(
-    to serverState: RecordState, _ serverId: ServerId?, createdAt: Int64? = nil, _ record: StoredRecord,
-    _ related: RelatedRows = RelatedRows()
-  ) throws {
+    to serverState: RecordState, _ serverId: ServerId?, createdAt: Int64? = nil, _ record: StoredRecord
+  ) {
     // The user restored the record while a deletion was sent that the server did not need. The whole record is sent.
     let isRestored = serverState.isDeleted && serverState.syncVersion == 0 && !record.state.isDeleted
     let serverState = isRestored ? .tombstone(at: serverState.updatedAt) : serverState
     let unsent = RecordPatch(from: serverState, to: record.state)
-    let pending = related.hasPending ? try QueuedOperation.pending(type, record.key, in: connection) : []
     var state = record.state
     state.syncVersion = serverState.syncVersion
     let isDone = unsent.isEmpty && record.unsendable == nil
     if isDone {
-      for operation in pending { try outbox.remove(operation) }
-      try BaseTable.forget(type, record.key, related, in: connection)
+      writes.forget(queued, pending)
       state.updatedAt = serverState.updatedAt
     } else {
-      try BaseTable.set(serverState, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
-      try outbox.queue(unsent.isDeleted == true ? .delete : .update, record, table, pending: pending)
-      if pending.isEmpty { noteRequeued() }
+      writes.set(serverState, of: queued, keepsUserEdits: table.keepsUserEdits)
+      writes.queue(unsent.isDeleted == true ? .delete : .update, record, table, pending)
+      if pending == nil { noteRequeued() }
     }
-    try table.update(
-      record.key, from: record.state, to: state,
+    writes.update(
+      record, to: state,
       .init(
         serverId: serverId, createdAt: record.corrected(createdAt: createdAt ?? record.createdAt), isDirty: !isDone,
         syncStatus: isDone ? "synced" : "pending", lastSyncedAt: serverNow),
-      in: connection)
+      in: table)
   }
 
   /// Keeps the base of a record whose version, or a later one, a pull has stored already.
-  private mutating func keepBase(of record: StoredRecord) throws {
-    let base = try BaseTable.find(type, record.key, in: connection) ?? record.state
-    try advanceBase(to: base, record.serverId, record)
+  private mutating func keepBase(of record: StoredRecord) {
+    advanceBase(to: base ?? record.state, record.serverId, record)
   }
 
   private mutating func merged(_ remote: RemoteRecord, _ lost: [OverwrittenValue], _ record: StoredRecord) throws {
-    let base = try BaseTable.find(type, record.key, in: connection)
     let asSent = try asSent(over: base)
     // The response has the merged version and the values that the merge overwrote. Together they are the server's own version.
     var theirs = remote.state
@@ -162,7 +151,7 @@ struct AcknowledgementHandler: SyncComponent {
     let isPulled =
       record.state.syncVersion > remote.state.syncVersion
       || record.state.syncVersion == remote.state.syncVersion && remote.state.syncVersion > sent.baseVersion
-    if isPulled { return try keepBase(of: record) }
+    if isPulled { return keepBase(of: record) }
     // Edits since the operation was sealed are rebased on the merged version.
     var rebasing = RemoteChanges.Rebasing.clean
     let isStored = try changes.storing(remote, table) {
@@ -170,14 +159,14 @@ struct AcknowledgementHandler: SyncComponent {
       try changes.keepUnknownFields(of: remote, table)
     }
     if isStored {
-      if rebasing == .queued, !queued.related.hasPending { noteRequeued() }
+      if rebasing == .queued, pending == nil { noteRequeued() }
       return
     }
     // Until the version can be stored, the payload is the base, and later edits are merged with it.
     var serverState = asSent
     serverState.syncVersion = record.state.syncVersion
     serverState.updatedAt = record.state.updatedAt
-    try advanceBase(to: serverState, remote.serverId, record)
+    advanceBase(to: serverState, remote.serverId, record)
   }
 
   // MARK: Conflicts
@@ -190,14 +179,13 @@ struct AcknowledgementHandler: SyncComponent {
       try outbox.apply(.acknowledged, to: queued)
       return
     }
-    if let remote, record.state.syncVersion > remote.state.syncVersion { return try returned(.outdated, .stale) }
-    if try hasDiscardedReferences(fields, kind, remote, record) { return try returned(.reopened) }
+    if let remote, record.state.syncVersion > remote.state.syncVersion { return returned(.outdated, .stale) }
+    if try hasDiscardedReferences(fields, kind, remote, record) { return returned(.reopened) }
     let isMissing = kind == .deletedRemotely || kind == .parentMissing
     if record.state.isDeleted, isMissing, remote == nil || remote?.state.isDeleted == true {
       return try deletedOnBothSides(fields, remote, record)
     }
     counts.conflicts += 1
-    let base = try BaseTable.find(type, record.key, in: connection)
     try conflicts.open(
       kind, fields, base: base, remote: remote?.state, other: other, createdAt: remote?.createdAt, record, table)
     if let remote { try changes.keepUnknownFields(of: remote, table) }
@@ -210,7 +198,7 @@ struct AcknowledgementHandler: SyncComponent {
     guard kind == .deletedRemotely || kind == .parentMissing, !fields.isEmpty, !record.state.isDeleted,
       remote?.state.isDeleted != true, fields.allSatisfy(isReference)
     else { return false }
-    let asSent = try asSent(over: BaseTable.find(type, record.key, in: connection))
+    let asSent = try asSent(over: base)
     let changed = Set(fields.filter { asSent.fields[$0] != record.state.fields[$0] })
     let keys = table.keys(within: fields)
     return !keys.isEmpty && keys.allSatisfy { !changed.isDisjoint(with: $0.columns) }
@@ -277,25 +265,25 @@ struct AcknowledgementHandler: SyncComponent {
 
   private mutating func rejected(_ problem: ServerProblem, _ record: StoredRecord?) throws {
     switch problem.status {
-    case _ where problem.type == ServerProblem.keyReused: try returned(.outdated, problem)
+    case _ where problem.type == ServerProblem.keyReused: returned(.outdated, problem)
     case 404 where sent.kind == .delete:
       // The record to delete does not exist.
       counts.pushed += 1
-      try outbox.apply(.acknowledged, to: queued)
+      writes.add(.acknowledged, queued)
       if let record { try accepted(record.state.syncVersion, record.serverId, nil, record) }
     case 404 where sent.kind == .update && sent.patch.isDeleted == false:
       // The server has forgotten the deletion, so the restored record is new to it.
       try BaseTable.forget(type, queued.entityId, .withoutFamily, in: connection)
       if let record, record.state.syncVersion > 0 { try forgetVersion(of: record) }
-      try returned(.reopened)
-    case 429: try returned(.throttled)
-    case 500...: try returned(.attemptFailed, problem)
+      returned(.reopened)
+    case 429: returned(.throttled)
+    case 500...: returned(.attemptFailed, problem)
     default:
       let event = OutboxEvent.rejected(
         mayBeStored: problem.type == ServerProblem.perhapsTaken, isRecordDeleted: record?.state.isDeleted == true)
-      let transition = try outbox.apply(event, to: queued, Outbox.Problem(problem))
+      writes.add(event, queued, Outbox.Problem(problem))
       counts.failed += 1
-      if let record, transition?.effects.contains(.remove) == true { try sync.markClean(record, table) }
+      if let record, queued.operation.after(event)?.effects.contains(.remove) == true { writes.clean(record, table) }
     }
   }
 
@@ -306,21 +294,6 @@ struct AcknowledgementHandler: SyncComponent {
       record.key, from: record.state, to: state,
       .init(serverId: nil, isDirty: record.isDirty, syncStatus: record.syncStatus),
       in: connection)
-  }
-}
-
-extension SyncTransaction {
-  /// Handles the server's response to an operation. The same response may arrive twice: a response to an acknowledged
-  /// operation changes nothing.
-  /// - Parameters:
-  ///   - sent: the operation as it was sent.
-  ///   - jitter: 0 to 1. Spreads the retries of devices that failed together.
-  package func acknowledge(
-    _ outcome: PushResult.Outcome, of sent: PushOperation, jitter: Double, counts: inout PushCounts
-  ) throws {
-    guard var handler = try AcknowledgementHandler(self, sent, jitter: jitter, counts: counts) else { return }
-    try handler.handle(outcome)
-    counts = handler.counts
   }
 }
 

@@ -42,38 +42,42 @@ struct BatchBuilder: SyncComponent {
     var size = 0
     var isCut = false
     var failed = 0
-    let payloads = PayloadBuilder(sync: sync)
     // Operations of which only references would be left out, so that nothing remains. Others have to be sent first.
     var waiting: Set<Int64> = []
     while batch.isEmpty {
       var plan = BatchPlan(sync: sync, limit: limit, isPrefetch: isPrefetch, leavingOut: waiting)
       try fill(&plan)
+      let payloads = PayloadBuilder(sync: sync, plan.rows)
+      var sealed: [Outbox.Sealed] = []
+      var obsolete: [QueuedOperation] = []
       for operation in plan.batch {
         if try payloads.waits(operation, leavingOut: plan.circular[operation.number] ?? []) {
           waiting.insert(operation.number)
           continue
         }
-        let sealed: (operation: PushOperation, length: Int)?
         do {
-          sealed = try payloads.send(
+          let next = try payloads.seal(
             operation, leavingOut: plan.circular[operation.number] ?? [], clearing: plan.cleared[operation.number] ?? []
           )
+          guard let next else {
+            obsolete.append(operation)
+            continue
+          }
+          size += next.payload.utf8.count
+          isCut = !sealed.isEmpty && size > bytes
+          if isCut { break }
+          sealed.append(next)
         } catch let unsendable as UnsendableField {
           try outbox.apply(.unsendable, to: operation, Outbox.Problem(unsendable))
           failed += 1
-          isCut = !batch.isEmpty
+          isCut = !sealed.isEmpty
           // Later operations of the plan may depend on this one, so they are chosen again.
           break
         }
-        guard let sent = sealed else { continue }
-        size += sent.length
-        if !batch.isEmpty, size > bytes {
-          isCut = true
-          try sync.release([operation.operationId], wasSent: false)
-        } else {
-          batch.append(sent.operation)
-        }
       }
+      try outbox.send(sealed)
+      try acknowledge(obsolete, plan.rows)
+      batch = sealed.map(\.operation)
       if !batch.isEmpty { break }
       // Another plan finds other operations only if this one acknowledged, failed or blocked some.
       isUnfinished = try plan.hasProgress || outbox.unblock()
@@ -83,6 +87,15 @@ struct BatchBuilder: SyncComponent {
     return PreparedBatch(
       operations: batch, failed: failed, isFull: isCut || batch.count == limit,
       isUnfinished: batch.isEmpty && isUnfinished, order: order)
+  }
+
+  /// Ends operations of which nothing is left to send.
+  private func acknowledge(_ operations: [QueuedOperation], _ rows: PlannedRows) throws {
+    try outbox.apply(operations.map { Outbox.Change(event: .acknowledged, operation: $0) })
+    let existing = try operations.filter { try rows.record($0.record) != nil }
+    for (type, operations) in Dictionary(grouping: existing, by: \.entityType).sorted(by: { $0.key < $1.key }) {
+      if let table = catalog.tables[type] { try sync.markClean(operations.map(\.entityId), table) }
+    }
   }
 
   private func fill(_ plan: inout BatchPlan) throws {
@@ -96,7 +109,7 @@ struct BatchBuilder: SyncComponent {
             [.integer(Int64(priority)), .integer(last)], in: connection)
           guard let end = next.last else { break }
           last = end.number
-          for operation in next where !plan.isFull { try plan.consider(operation) }
+          try plan.consider(next)
         }
       }
     case .age:
@@ -107,26 +120,23 @@ struct BatchBuilder: SyncComponent {
           [.integer(Int64(priority))],
           in: connection)
       }
-      for operation in oldest.sorted(by: { $0.number < $1.number }) where !plan.isFull { try plan.consider(operation) }
+      try plan.consider(oldest.sorted { $0.number < $1.number })
     }
   }
 
   /// Returns whether a batch that was prefetched would be chosen now as well. No other operation may be in flight.
   static func isStillNext(_ batch: PreparedBatch, _ sync: SyncTransaction) throws -> Bool {
     let connection = sync.connection
+    let inFlight = try connection.fetchRows(
+      """
+      SELECT priority, count(*), max(queueNumber) FROM OfflineSyncQueue WHERE status = 'processing'
+      GROUP BY priority ORDER BY priority
+      """, as: Int.self, Int.self, Int64.self)
     // The user may have discarded some of its operations.
-    let count = try connection.fetchOne(
-      "SELECT count(*) FROM OfflineSyncQueue WHERE status = 'processing'", as: Int.self)
-    guard count == batch.operations.count else { return false }
+    guard inFlight.reduce(0, { $0 + $1.1 }) == batch.operations.count else { return false }
     try sync.outbox.wakeDue()
     _ = try sync.outbox.unblock()
-    let last = try connection.fetchRows(
-      """
-      SELECT priority, queueNumber, max(queueNumber) OVER () FROM OfflineSyncQueue WHERE status = 'processing'
-      ORDER BY priority DESC, queueNumber DESC LIMIT 1
-      """, as: Int.self, Int64.self, Int64.self
-    ).first
-    guard let (lastPriority, lastNumber, newest) = last else { return true }
+    guard let (lastPriority, _, lastNumber) = inFlight.last, let newest = inFlight.map(\.2).max() else { return true }
     for priority in 0...3 {
       let end: Int64 =
         switch batch.order {

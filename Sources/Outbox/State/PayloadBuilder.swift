@@ -5,47 +5,41 @@ import SyncModel
 /// Builds the payload of an operation from the difference between its record and the base.
 package struct PayloadBuilder: SyncComponent {
   package let sync: SyncTransaction
+  private let rows: PlannedRows
 
-  package init(sync: SyncTransaction) { self.sync = sync }
+  package init(sync: SyncTransaction) { self.init(sync: sync, PlannedRows(sync)) }
 
-  /// Returns an operation that is about to be sent, with the length of its payload in bytes, and stores that it is in flight.
+  init(sync: SyncTransaction, _ rows: PlannedRows) { (self.sync, self.rows) = (sync, rows) }
+
+  /// Returns an operation with the payload that it is about to be sent with. ``Outbox/send(_:)`` stores it.
   ///
   /// A sealed operation is sent as it was sealed. A pending one is sealed now.
   /// - Parameters:
   ///   - circular: references that the payload leaves out, because they form a cycle. They follow in an update.
   ///   - cleared: UNIQUE columns that are NULL in the payload, because their values move in a cycle. They follow in an update.
-  /// - Returns: `nil` if nothing has to be sent. The operation then counts as acknowledged.
+  /// - Returns: `nil` if nothing has to be sent.
   /// - Throws: ``UnsendableField`` if a value cannot be sent.
-  func send(
+  func seal(
     _ queued: QueuedOperation, leavingOut circular: Set<String>, clearing cleared: Set<String>
-  ) throws -> (operation: PushOperation, length: Int)? {
+  ) throws -> Outbox.Sealed? {
     if let payload = queued.payload {
       var operation = try Self.operation(payload)
       operation.idempotencyKey = queued.idempotencyKey
-      guard try outbox.send(queued, payload, operation) else { return nil }
       try Self.noteEarlier(queued, in: &operation)
-      return (operation, payload.utf8.count)
+      return Outbox.Sealed(queued: queued, payload: payload, operation: operation)
     }
-    guard let table = catalog.tables[queued.entityType],
-      let record = try table.find(key: queued.entityId, in: connection)
-    else {
-      try outbox.apply(.acknowledged, to: queued)
-      return nil
-    }
+    guard let table = catalog.tables[queued.entityType], let record = try rows.record(queued.record) else { return nil }
     if let unsendable = record.unsendable { throw unsendable }
     let base = try base(of: queued)
     guard var operation = try operation(queued, record, base, table, leavingOut: circular, clearing: cleared) else {
-      try outbox.apply(.acknowledged, to: queued)
-      try sync.markClean(record, table)
       return nil
     }
     let payload = operation.wire.json
     // An operation that may have been executed all the same keeps the key by which the server can tell.
     operation.idempotencyKey = queued.sendCount > 0 ? queued.idempotencyKey : nil
     operation.idempotencyKey = operation.idempotencyKey ?? SyncSettings.newIdentifier(in: connection)
-    guard try outbox.send(queued, payload, operation) else { return nil }
     try Self.noteEarlier(queued, in: &operation)
-    return (operation, payload.utf8.count)
+    return Outbox.Sealed(queued: queued, payload: payload, operation: operation)
   }
 
   private static func operation(_ payload: String) throws -> PushOperation {
@@ -65,16 +59,14 @@ package struct PayloadBuilder: SyncComponent {
 
   /// Returns the operation that a pending operation would be sent as now; `nil` if nothing has to be sent.
   package func preview(_ queued: QueuedOperation) throws -> PushOperation? {
-    guard let table = catalog.tables[queued.entityType],
-      let record = try table.find(key: queued.entityId, in: connection)
-    else { return nil }
+    guard let table = catalog.tables[queued.entityType], let record = try rows.record(queued.record) else { return nil }
     return try operation(queued, record, base(of: queued), table, leavingOut: [])
   }
 
   /// Returns whether an operation changes nothing but references that are left out of its payload.
   func waits(_ queued: QueuedOperation, leavingOut circular: Set<String>) throws -> Bool {
     guard queued.payload == nil, !circular.isEmpty, let table = catalog.tables[queued.entityType],
-      let record = try table.find(key: queued.entityId, in: connection)
+      let record = try rows.record(queued.record)
     else { return false }
     let base = try base(of: queued)
     return try operation(queued, record, base, table, leavingOut: circular) == nil
@@ -82,8 +74,7 @@ package struct PayloadBuilder: SyncComponent {
   }
 
   private func base(of queued: QueuedOperation) throws -> RecordState? {
-    guard queued.related.hasBase else { return nil }
-    return try BaseTable.find(queued.entityType, queued.entityId, in: connection)
+    queued.related.hasBase ? try rows.base(of: queued.record) : nil
   }
 
   private func operation(
@@ -91,7 +82,7 @@ package struct PayloadBuilder: SyncComponent {
     leavingOut circular: Set<String>, clearing cleared: Set<String> = []
   ) throws -> PushOperation? {
     // A remote without epochs keeps no deletions, and a restored record is new to it.
-    let isRestored = try base?.isOfTombstone == true && sync.epoch() != nil
+    let isRestored = try base?.isOfTombstone == true && rows.epoch(sync) != nil
     if isRestored, record.state.isDeleted { return nil }
     let updatedAt = corrected(record.state.updatedAt)
     var operation = PushOperation(
@@ -99,7 +90,7 @@ package struct PayloadBuilder: SyncComponent {
       baseVersion: 0, schemaVersion: try schemaVersion(of: table), patch: RecordPatch(updatedAt: updatedAt))
     if record.state.syncVersion == 0, record.state.isDeleted, base == nil, queued.kind == .delete {
       // The server lost the record, and another device may still have it.
-      (operation.kind, operation.baseEpoch) = (.delete, try sync.epoch())
+      (operation.kind, operation.baseEpoch) = (.delete, try rows.epoch(sync))
       operation.patch = RecordPatch(isDeleted: true, updatedAt: updatedAt)
       return operation
     }
@@ -129,7 +120,7 @@ package struct PayloadBuilder: SyncComponent {
     if patch.isEmpty { return nil }
     patch.updatedAt = updatedAt
     operation.kind = patch.isDeleted == true ? .delete : .update
-    (operation.baseVersion, operation.baseEpoch) = (base.syncVersion, try sync.epoch())
+    (operation.baseVersion, operation.baseEpoch) = (base.syncVersion, try rows.epoch(sync))
     operation.createdAt = isRestored ? corrected(record.createdAt) : nil
     operation.patch = patch
     operation.base = base.fields.filter { patch.fields[$0.name] != nil }

@@ -154,10 +154,10 @@ package struct SyncInvariants {
         Self.unfinished(column, "entityType = \(entity.type) AND \(condition)")
       }
       let missing = operations("queueNumber", "entityId NOT IN (SELECT \(key) FROM \(name))")
-      try outbox.remove(numbers: missing)
+      try outbox.remove(numbers: "(\(missing))")
       var replaced = try connection.execute("DELETE FROM SyncBase WHERE \(isOrphaned(entity))")
       let others = operations("queueNumber", isOfAnother(entity))
-      replaced += try outbox.remove(numbers: others)
+      replaced += try outbox.remove(numbers: "(\(others))")
       // The server may have records whose rows are missing here. A comparison fetches them.
       if replaced > 0 { try SyncSettings.compareNext("repair", in: connection) }
       let queued = operations("entityId", "1")

@@ -40,20 +40,43 @@ package struct SyncTransaction {
   package var resolver: ConflictResolver { ConflictResolver(sync: self) }
 
   /// Marks a record as equal to the server's version, whose time its base has.
-  func markClean(_ record: StoredRecord, _ table: RecordTable) throws {
-    let status = record.state.syncVersion > 0 ? "synced" : "pending"
+  func markClean(_ record: StoredRecord, _ table: RecordTable) throws { try markClean([record.key], table) }
+
+  /// Marks records as equal to the server's versions, whose times their bases have.
+  func markClean(_ keys: [Int64], _ table: RecordTable) throws {
+    let (type, key) = (table.entity.type, table.entity.key)
     try connection.execute(
       """
-      UPDATE \(identifier: table.entity.table.name) SET isDirty = 0, syncStatus = \(status),
+      UPDATE \(identifier: table.entity.table.name) AS record SET isDirty = 0,
+        syncStatus = CASE WHEN syncVersion > 0 THEN 'synced' ELSE 'pending' END,
         updatedAt = coalesce(
-          (SELECT updatedAt FROM SyncBase WHERE entityId = \(record.key) AND entityType = \(table.entity.type)), updatedAt)
-      WHERE \(identifier: table.entity.key) = \(record.key)
+          (SELECT updatedAt FROM SyncBase WHERE entityId = record.\(identifier: key) AND entityType = \(type)), updatedAt)
+      WHERE \(identifier: key) IN \(ParameterRows(keys).table)
       """)
-    try BaseTable.forget(table.entity.type, record.key, in: connection)
+    let records = keys.map { LocalIdentity(type, $0) }
+    try BaseTable.forget(bases: records, families: records, in: connection)
   }
 
   /// Performs writes as those of a user: stamped, queued and with cascades.
   func asUser<Result>(_ body: () throws -> Result) throws -> Result {
     try WriteMode.user(on: connection, body)
   }
+}
+
+/// A type with one responsibility within a sync transaction.
+protocol SyncComponent {
+  var sync: SyncTransaction { get }
+}
+
+extension SyncComponent {
+  var catalog: SyncCatalog { sync.catalog }
+  var connection: WriteConnection { sync.connection }
+  var now: Int64 { sync.now }
+  var serverNow: Int64 { sync.serverNow }
+  var clockOffset: Int64 { sync.clockOffset }
+  var inbox: InboxState { sync.inbox }
+  var outbox: Outbox { sync.outbox }
+  var changes: RemoteChanges { sync.changes }
+  var conflicts: ConflictStore { sync.conflicts }
+  var resolver: ConflictResolver { sync.resolver }
 }

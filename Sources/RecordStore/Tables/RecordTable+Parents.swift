@@ -6,44 +6,27 @@ import SyncModel
 extension RecordTable {
   /// Returns the local ids of the synced records that a record references.
   package func parents(of key: Int64, in connection: Connection) throws -> [(key: Dependency, id: Int64)] {
-    if keys.isEmpty { return [] }
-    return try connection.withStatement(parentSelection) { statement in
-      try statement.bind(key, at: 1)
-      guard try statement.step() else { return [] }
-      var parents: [(key: Dependency, id: Int64)] = []
-      for (index, key) in keys.enumerated() {
-        if let parent: Int64 = try statement.row.decode(at: Int32(index)) { parents.append((key, parent)) }
-      }
-      return parents
-    }
+    try parents(of: CollectionOfOne(key), in: connection)[key] ?? []
   }
 
   /// Returns the local id of the record that fields reference by a foreign key; `nil` without such a record, and if a
   /// column of the key has no value.
   package func parent(by key: Dependency, in fields: SyncObject, _ connection: Connection) throws -> Int64? {
-    var query: SQL = """
-      SELECT target.\(identifier: key.parent.key) FROM \(identifier: key.parent.table.name) AS target WHERE 1
-      """
+    try parents(by: key, in: [(number: 0, fields: fields)], connection)[0]
+  }
+
+  /// Returns the values of the columns of a foreign key; `nil` if a column has no value.
+  func arguments(of key: Dependency, in fields: SyncObject) -> [SQLArgument]? {
+    var arguments: [SQLArgument] = []
     for pair in key.key.columns {
       guard let value = fields[pair.from], value != .null, let place = places[pair.from] else { return nil }
-      let argument: SQLArgument
       do throws(FieldProblem) {
-        argument = try columns[place].argument(value)
+        arguments.append(try columns[place].argument(value))
       } catch {
         return nil
       }
-      let target: SQL = "target.\(identifier: pair.to)"
-      guard let reference = columns[place].reference else {
-        query.append(" AND \(target) = \(argument)")
-        continue
-      }
-      query.append(
-        """
-         AND \(target) = (SELECT named.\(identifier: reference.key) FROM \(identifier: reference.table) AS named
-          WHERE named.uuid = \(argument))
-        """)
     }
-    return try connection.fetchOne(query, as: Int64.self)
+    return arguments
   }
 
   /// Returns whether fields reference a record by a foreign key that this database does not have. A key with a column

@@ -31,10 +31,9 @@ package struct RecordTable: Sendable {
   let usualUpdate: String
   /// The columns that reference synced records by themselves. Their values travel as the UUIDs of the records.
   package let references: [SharedColumn]
-  /// All foreign keys to synced records, and the query for the local ids of the records that a row references.
+  /// All foreign keys to synced records, and the expressions for the local ids of the records that a row references.
   package let keys: [Dependency]
-  let parentSelection: String
-  private let statusUpdate: String
+  let parentColumns: String
   /// The columns that other rows reference, other than the local id, with these foreign keys.
   let referenced: [String: [Dependency]]
   /// The columns, other than the local id and the UUID, that other rows reference by any foreign key. A row that loses
@@ -72,12 +71,11 @@ package struct RecordTable: Sendable {
       orderedColumns.map(\.name) + Self.commonColumns + (keepsUserEdits ? [Entity.userEditsColumn] : [])
     usualUpdate = Self.update(of: Self.commonResponseColumns, in: entity)
     usualInsertion = Self.insertion(of: usualNames, into: entity)
-    let (name, key) = (SQL.quoted(entity.table.name), SQL.quoted(entity.key))
+    let name = SQL.quoted(entity.table.name)
     references = columns.filter { $0.reference != nil }
     keys = entities.references(of: entity)
     let parents = keys.map { $0.target($0.parent.key, child: name) }
-    parentSelection = "SELECT \(parents.joined(separator: ", ")) FROM \(name) WHERE \(key) = ?"
-    statusUpdate = "UPDATE \(name) SET syncStatus = ? WHERE \(key) = ? AND isDirty = 1 AND syncStatus <> 'conflict'"
+    parentColumns = parents.joined(separator: ", ")
     selection = "SELECT \(names.joined(separator: ", ")) FROM \(SQL.quoted(entity.table.name)) AS record "
   }
 
@@ -97,15 +95,6 @@ package struct RecordTable: Sendable {
   /// Returns the record with a local id, deleted or not.
   package func find(key: Int64, in connection: Connection) throws -> StoredRecord? {
     try one(selection + "WHERE record.\(SQL.quoted(entity.key)) = ?", .integer(key), connection)
-  }
-
-  /// Sets the `syncStatus` of a record. A record with an open conflict keeps its status.
-  package func setStatus(_ status: String, of key: Int64, in connection: WriteConnection) throws {
-    try connection.withStatement(statusUpdate) { statement in
-      try statement.bind(status, at: 1)
-      try statement.bind(key, at: 2)
-      try statement.run()
-    }
   }
 
   /// Calls a closure with each record that meets an SQL condition over the alias `record`.
@@ -277,7 +266,7 @@ extension RecordTable {
 
   /// - Parameter old: the values of the row. Equal values are left out, because SQLite enters each trigger of a column
   ///   that is set, even if its condition is false.
-  private func common(
+  func common(
     _ state: RecordState, _ bookkeeping: Bookkeeping, over old: RecordState? = nil
   ) -> [(name: String, argument: SQLArgument)] {
     var values: [(name: String, argument: SQLArgument)] = [

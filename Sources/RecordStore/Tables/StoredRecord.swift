@@ -40,36 +40,100 @@ package struct MissingReferences: Error, Sendable {
   package let references: [(column: String, entityType: String, uuid: String)]
 }
 
+/// The entity and the local id of a record.
+package struct LocalIdentity: Hashable, Sendable {
+  package let type: String
+  package let key: Int64
+
+  package init(_ type: String, _ key: Int64) { (self.type, self.key) = (type, key) }
+}
+
+extension ParameterRows {
+  /// Rows of local id and entity.
+  package init(_ records: some Sequence<LocalIdentity>) {
+    self.init(width: 2)
+    for record in records { append([.integer(record.key), .text(record.type)]) }
+  }
+
+  /// The condition that a table has the row of a record in rows of local id and entity. The comparison with the number comes
+  /// first, as in the indexes of the tables of sync.
+  package static func isRecord(_ table: String, id: String = "entityId", type: String = "entityType") -> SQL {
+    SQL(raw: "\(table).\(id) = row.column1 AND \(table).\(type) = row.column2")
+  }
+}
+
 /// The bases of changed records: the table `SyncBase`.
 package enum BaseTable {
+  private static let columns = "fields, isDeleted, syncVersion, updatedAt, userEditedFields"
+
   package static func find(_ type: String, _ key: Int64, in connection: Connection) throws -> RecordState? {
-    try connection.withStatement(
-      """
-      SELECT fields, isDeleted, syncVersion, updatedAt, userEditedFields FROM SyncBase
-      WHERE entityId = ? AND entityType = ?
-      """
-    ) { statement in
+    try connection.withStatement("SELECT \(columns) FROM SyncBase WHERE entityId = ? AND entityType = ?") { statement in
       try statement.bind(key, at: 1)
       try statement.bind(type, at: 2)
-      guard try statement.step() else { return nil }
-      let row = statement.row
-      let edited: String? = try row.decode(at: 4)
-      return RecordState(
-        fields: try SyncObject(parsing: try row.decode(String.self, at: 0)),
-        isDeleted: try row.decode(at: 1),
-        syncVersion: try row.decode(at: 2), updatedAt: WireTime.milliseconds(try row.decode(String.self, at: 3)) ?? 0,
-        userEditedFields: try edited.map(RecordTable.names) ?? [])
+      return try statement.step() ? try state(statement.row, from: 0) : nil
+    }
+  }
+
+  /// Returns the bases of those records that have one.
+  package static func find(
+    _ records: some Collection<LocalIdentity>, in connection: Connection
+  ) throws -> [LocalIdentity: RecordState] {
+    if records.isEmpty { return [:] }
+    var found: [LocalIdentity: RecordState] = [:]
+    let sql: SQL = """
+      SELECT base.entityType, base.entityId, \(raw: columns) FROM \(ParameterRows(records).table) AS row
+      CROSS JOIN SyncBase AS base ON \(ParameterRows.isRecord("base"))
+      """
+    try connection.forEach(sql) { row in
+      found[LocalIdentity(try row.decode(at: 0), try row.decode(at: 1))] = try state(row, from: 2)
+    }
+    return found
+  }
+
+  private static func state(_ row: borrowing Row, from index: Int32) throws -> RecordState {
+    let edited: String? = try row.decode(at: index + 4)
+    return RecordState(
+      fields: try SyncObject(parsing: try row.decode(String.self, at: index)),
+      isDeleted: try row.decode(at: index + 1), syncVersion: try row.decode(at: index + 2),
+      updatedAt: WireTime.milliseconds(try row.decode(String.self, at: index + 3)) ?? 0,
+      userEditedFields: try edited.map(RecordTable.names) ?? [])
+  }
+
+  /// A base to store.
+  package struct Change {
+    let record: LocalIdentity
+    let state: RecordState
+    /// Whether the entity marks fields as edited by the user.
+    let keepsUserEdits: Bool
+
+    package init(_ record: LocalIdentity, _ state: RecordState, keepsUserEdits: Bool) {
+      (self.record, self.state, self.keepsUserEdits) = (record, state, keepsUserEdits)
     }
   }
 
   package static func set(
     _ state: RecordState, _ type: String, _ key: Int64, keepsUserEdits: Bool, in connection: WriteConnection
   ) throws {
+    try set([Change(LocalIdentity(type, key), state, keepsUserEdits: keepsUserEdits)], in: connection)
+  }
+
+  /// Stores bases, each in place of the former base of its record.
+  package static func set(_ changes: [Change], in connection: WriteConnection) throws {
+    if changes.isEmpty { return }
+    var rows = ParameterRows(width: 7)
+    for change in changes {
+      let (record, state) = (change.record, change.state)
+      let edited = change.keepsUserEdits ? RecordTable.json(names: state.userEditedFields) : nil
+      rows.append([
+        .text(record.type), .integer(record.key), .text(SyncValue.object(state.fields).json),
+        .integer(state.isDeleted ? 1 : 0), .integer(state.syncVersion), .text(WireTime.text(state.updatedAt)),
+        edited.sqlArgument,
+      ])
+    }
     try connection.execute(
       """
       INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt, userEditedFields)
-      VALUES (\(type), \(key), \(SyncValue.object(state.fields).json), \(state.isDeleted), \(state.syncVersion),
-        \(WireTime.text(state.updatedAt)), \((keepsUserEdits ? RecordTable.json(names: state.userEditedFields) : nil).sqlArgument))
+      SELECT * FROM \(rows.table) WHERE column1 IS NOT NULL
       ON CONFLICT (entityId, entityType) DO UPDATE SET fields = excluded.fields, isDeleted = excluded.isDeleted,
         syncVersion = excluded.syncVersion, updatedAt = excluded.updatedAt, userEditedFields = excluded.userEditedFields
       """)
@@ -83,18 +147,23 @@ package enum BaseTable {
   package static func forget(
     _ type: String, _ key: Int64, hasBase: Bool = true, hasFamily: Bool = true, in connection: WriteConnection
   ) throws {
-    func run(_ statement: Statement) throws {
-      try statement.bind(key, at: 1)
-      try statement.bind(type, at: 2)
-      try statement.run()
+    let record = [LocalIdentity(type, key)]
+    try forget(bases: hasBase ? record : [], families: hasFamily ? record : [], in: connection)
+  }
+
+  /// Removes the bases of some records, and the rows about former parents and cascades of some, as
+  /// ``forget(_:_:hasBase:hasFamily:in:)`` does.
+  package static func forget(
+    bases: [LocalIdentity], families: [LocalIdentity], in connection: WriteConnection
+  ) throws {
+    if !bases.isEmpty {
+      try connection.execute("DELETE FROM SyncBase WHERE (entityId, entityType) IN \(ParameterRows(bases).table)")
     }
-    if hasBase {
-      try connection.withStatement("DELETE FROM SyncBase WHERE entityId = ? AND entityType = ?", run)
-    }
-    guard hasFamily else { return }
-    try connection.withStatement("DELETE FROM SyncMoved WHERE entityId = ? AND entityType = ?", run)
-    try connection.withStatement("UPDATE SyncCascade SET isAnswered = 1 WHERE rootId = ? AND rootType = ?", run)
-    try connection.withStatement("DELETE FROM SyncCascade WHERE entityId = ? AND entityType = ?", run)
+    if families.isEmpty { return }
+    let records = ParameterRows(families).table
+    try connection.execute("DELETE FROM SyncMoved WHERE (entityId, entityType) IN \(records)")
+    try connection.execute("UPDATE SyncCascade SET isAnswered = 1 WHERE (rootId, rootType) IN \(records)")
+    try connection.execute("DELETE FROM SyncCascade WHERE (entityId, entityType) IN \(records)")
   }
 }
 

@@ -214,9 +214,10 @@ extension SyncTransaction {
     try note(
       serverTime: response.serverTime, between: acknowledgement.facts.sentAt, and: acknowledgement.facts.receivedAt)
     var counts = PushCounts()
-    for (sent, (result, jitter)) in zip(request.operations, zip(response.results, acknowledgement.jitters)) {
-      try acknowledge(result.outcome, of: sent, jitter: jitter, counts: &counts)
+    let responses = zip(request.operations, zip(response.results, acknowledgement.jitters)).map { sent, response in
+      OperationResponse(to: sent, response.0.outcome, jitter: response.1)
     }
+    try acknowledge(responses, counts: &counts)
     var applied = ApplyCounts()
     if !acknowledgement.restoresDependents {
       for content in try changes.remakeFollowers(of: request.operations, response.results) {
