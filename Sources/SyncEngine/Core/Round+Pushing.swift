@@ -4,13 +4,16 @@ import SyncModel
 
 /// The state of pushes.
 ///
-/// While the server works on one batch, the next one is prefetched. The response decides whether it is sent: if the
-/// response made more urgent operations ready or changed prefetched ones, the batch is chosen again.
+/// Before the server works on one batch, or while it does, the next one is prefetched. The response decides whether it is
+/// sent: if the response made more urgent operations ready or changed prefetched ones, the batch is chosen again. The
+/// transaction that stores a response also prefetches, so that each batch after the first costs one transaction.
 struct Pushing: Sendable {
   /// The request in flight.
   var sent: PushRequest?
   /// Selects the batch after the one in flight.
   var next: BatchSelection?
+  /// Selects the batch after that one.
+  var following: BatchSelection?
   var response: (push: PushResponse, facts: RequestFacts)?
   var failure: RemoteFailure?
   var prefetched: PreparedBatch?
@@ -33,7 +36,9 @@ extension Round {
     case .send:
       guard let request = pushing.sent else { return .decide }
       // A prefetched batch counts as sent after a crash. This is harmless if the server recognises repeated operations.
-      guard capabilities.knowsOperations, let next = pushing.next else { return .ask(.push(request)) }
+      guard capabilities.knowsOperations, pushing.prefetched == nil, let next = pushing.next else {
+        return .ask(.push(request))
+      }
       return .askAndRun(.push(request), .prefetchBatch(next))
     case .acknowledge:
       guard let request = pushing.sent, let (response, facts) = pushing.response else { return .decide }
@@ -41,7 +46,8 @@ extension Round {
         .acknowledge(
           Acknowledgement(
             request: request, response: response, facts: facts, jitters: response.results.map { _ in jitter() },
-            restoresDependents: capabilities.restores, next: pushing.next, prefetched: pushing.prefetched)))
+            restoresDependents: capabilities.restores, next: pushing.next,
+            following: capabilities.knowsOperations ? pushing.following : nil, prefetched: pushing.prefetched)))
     case .reject(let operation, let problem): return .run(.reject(operation, problem, jitter: jitter()))
     case .release(let operations, let wasSent): return .run(.release(operations, wasSent: wasSent))
     case .drawDevice: return .run(.drawDevice)
@@ -92,7 +98,9 @@ extension Round {
     var following = plan
     following?.advance(.pushed(sent: request.operations.count, sawOthers: false))
     (pushing.sent, pushing.next) = (request, following?.step.selection)
-    (pushing.response, pushing.failure, pushing.prefetched) = (nil, nil, nil)
+    following?.advance(.pushed(sent: pushing.next?.limit ?? 0, sawOthers: false))
+    pushing.following = following?.step.selection
+    (pushing.response, pushing.failure, pushing.prefetched) = (nil, nil, choice.prefetched)
     then([.pushing(.send), .pushing(.settle)])
   }
 
@@ -179,10 +187,9 @@ extension Round {
       releases.append(.pushing(.release(sent.operations.map(\.operationId), wasSent: true)))
     }
     if let chosen = pushing.chosen {
-      if let request = chosen.request {
-        releases.append(.pushing(.release(request.operations.map(\.operationId), wasSent: false)))
-      }
-      noteFailed(chosen.failed)
+      let operations = (chosen.request?.operations ?? []) + (chosen.prefetched?.operations ?? [])
+      if !operations.isEmpty { releases.append(.pushing(.release(operations.map(\.operationId), wasSent: false))) }
+      noteFailed(chosen.failed + (chosen.prefetched?.failed ?? 0))
     }
     (pushing.sent, pushing.prefetched, pushing.chosen) = (nil, nil, nil)
     return releases

@@ -232,6 +232,8 @@ package struct BatchChoice: Equatable, Sendable {
   package var failed = 0
   /// Whether another choice may find operations.
   package var isUnfinished = false
+  /// The batch after this one, if it was prefetched in the same transaction.
+  package var prefetched: PreparedBatch?
 
   package init(request: PushRequest? = nil, failed: Int = 0, isUnfinished: Bool = false) {
     (self.request, self.failed, self.isUnfinished) = (request, failed, isUnfinished)
@@ -249,6 +251,8 @@ package struct Acknowledgement: Equatable, Sendable {
   package var restoresDependents: Bool
   /// Selects the next batch; `nil` if the round sends nothing.
   package var next: BatchSelection?
+  /// Selects the batch after the next one, which is prefetched in the same transaction; `nil` if none is.
+  package var following: BatchSelection?
   /// The batch that was chosen while the server worked.
   package var prefetched: PreparedBatch?
 }

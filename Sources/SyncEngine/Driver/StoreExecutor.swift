@@ -233,8 +233,17 @@ extension SyncTransaction {
     return .acknowledged(counts, sawOthers: sawOthers, next: try choice(after: acknowledgement))
   }
 
-  /// Returns the batch that follows a response: the prefetched one, unless another choice is better now.
+  /// Returns the batch that follows a response, and prefetches the batch after that.
   private func choice(after acknowledgement: Acknowledgement) throws -> BatchChoice {
+    var choice = try nextChoice(after: acknowledgement)
+    if choice.request != nil, let following = acknowledgement.following {
+      choice.prefetched = try batch(following, isPrefetch: true)
+    }
+    return choice
+  }
+
+  /// Returns the batch that follows a response: the prefetched one, unless another choice is better now.
+  private func nextChoice(after acknowledgement: Acknowledgement) throws -> BatchChoice {
     guard let ahead = acknowledgement.prefetched else { return try next(acknowledgement.next) }
     if !ahead.operations.isEmpty, acknowledgement.response.changesNothingElse, try isStillNext(ahead) {
       return try choice(ahead)

@@ -42,6 +42,28 @@ import Testing
     #expect(kept)
   }
 
+  @Test("Each batch after the second is prefetched in the transaction that stores a response")
+  func prefetchingWithResponses() {
+    let round = driven([["a"], ["b"], ["c"], ["d"]])
+    #expect(round.pushes == [["a"], ["b"], ["c"], ["d"]])
+    #expect(round.commands.count { if case .prefetchBatch = $0 { true } else { false } } == 1)
+  }
+
+  @Test("A batch that was prefetched with a response returns to the outbox as unsent when the next request fails")
+  func droppedPrefetchOfResponse() {
+    let round = driven([["a"], ["b"], ["c"]]) {
+      $0.respond = { request in
+        if case .push(let push) = request, push == ScriptedRound.request(["b"]) {
+          Self.failure(.unreachable)
+        } else {
+          nil
+        }
+      }
+    }
+    #expect(round.commands.contains(.release(["c"], wasSent: false)))
+    #expect(round.commands.contains(.release(["b"], wasSent: true)))
+  }
+
   @Test("A remote that does not recognise repeated operations gets no prefetched batch")
   func noPrefetch() {
     let round = driven([["a"], ["b"]], capabilities: RemoteCapabilities(batch: 1, knowsOperations: false))

@@ -125,8 +125,10 @@ struct ScriptedRound {
     case (.acknowledge(let acknowledgement), .acknowledged(_, _, let next)):
       inFlight.subtract(acknowledgement.request.operations.map(\.operationId))
       inFlight.subtract(acknowledgement.prefetched?.operations.map(\.operationId) ?? [])
-      if acknowledgement.prefetched == nil, next.request != nil, !batches.isEmpty { batches.removeFirst() }
+      if Self.prefetched(acknowledgement) == nil, next.request != nil, !batches.isEmpty { batches.removeFirst() }
+      if next.prefetched?.operations.isEmpty == false, !batches.isEmpty { batches.removeFirst() }
       inFlight.formUnion(next.request?.operations.map(\.operationId) ?? [])
+      inFlight.formUnion(next.prefetched?.operations.map(\.operationId) ?? [])
     case (.applyPage(let page, _), .applied): cursor = page.cursor
     case (.endComparison(_, let cursor?, _), .done): self.cursor = cursor
     case (.reject(let operation, _, _), _): inFlight.remove(operation.operationId)
@@ -141,11 +143,24 @@ struct ScriptedRound {
     case .chooseBatch: .choice(Self.choice(batches.first))
     case .prefetchBatch: .prefetched(batches.first.map(Self.batch))
     case .acknowledge(let acknowledgement):
-      .acknowledged(
-        PushCounts(), sawOthers: false,
-        next: Self.choice(acknowledgement.prefetched.map { $0.operations.map(\.operationId) } ?? batches.first))
+      .acknowledged(PushCounts(), sawOthers: false, next: choice(after: acknowledgement))
     default: Self.result(of: command)
     }
+  }
+
+  private func choice(after acknowledgement: Acknowledgement) -> BatchChoice {
+    let prefetched = Self.prefetched(acknowledgement)
+    var choice = Self.choice(prefetched ?? batches.first)
+    if choice.request != nil, acknowledgement.following != nil {
+      choice.prefetched = Self.batch(batches.dropFirst(prefetched == nil ? 1 : 0).first ?? [])
+    }
+    return choice
+  }
+
+  /// The ids of the operations that were prefetched; `nil` if none were.
+  private static func prefetched(_ acknowledgement: Acknowledgement) -> [String]? {
+    guard let batch = acknowledgement.prefetched, !batch.operations.isEmpty else { return nil }
+    return batch.operations.map(\.operationId)
   }
 
   static func choice(_ ids: [String]?) -> BatchChoice {
