@@ -13,13 +13,14 @@ struct SyncSizes {
   var commands = 100_000
   var queuedFew = 5_000
   var queuedMany = 100_000
+  var compared = 20_000
   var waiting = 1_000
 
   /// The sizes that the promises name, which take a quarter of an hour.
   static let whole: SyncSizes = {
     var sizes = SyncSizes()
     (sizes.store, sizes.storeSmall, sizes.queue, sizes.photos) = (500_000, 5_000, 1_000_000, 500)
-    sizes.waiting = 10_000
+    (sizes.waiting, sizes.queuedMany, sizes.compared) = (10_000, 1_000_000, 100_000)
     return sizes
   }()
 }
@@ -61,6 +62,9 @@ struct SyncSuite {
       tell(try await PushBenchmark(folder: folder + "/push", rounds: min(rounds, 3), count: sizes.pushed).findings())
     }
     if parts.contains("server") {
+      tell(
+        try BaselineBenchmark(folder: folder + "/compared", rounds: min(rounds, 3), count: sizes.compared).findings())
+      tell(try await QueueBenchmark(folder: folder + "/queued", sizes: sizes).findings())
       tell(try await PostgresPushBenchmark(folder: folder + "/server", rounds: rounds).findings())
       tell(try await WaitingBenchmark(folder: folder + "/waiting", devices: sizes.waiting).findings())
     }
@@ -74,7 +78,9 @@ struct SyncSuite {
     if parts.contains("cascade") {
       tell(try await CascadeBenchmark(folder: folder + "/cascade", count: sizes.dependents).findings())
     }
-    if parts.contains("queue") { tell(try await QueueBenchmark(folder: folder + "/queue", sizes: sizes).findings()) }
+    if parts.contains("queue"), !parts.contains("server") {
+      tell(try await QueueBenchmark(folder: folder + "/queue", sizes: sizes).findings())
+    }
     if parts.contains("commands") {
       tell(
         try await CommandBenchmark(folder: folder + "/commands", rounds: rounds, count: sizes.commands).findings())

@@ -9,8 +9,9 @@ final class ServerProcess {
   /// - Parameters:
   ///   - folder: the server's data.
   ///   - times: measures its write transactions.
-  convenience init(folder: String, times: WriteTimes? = nil) throws {
-    try self.init(["--data", folder], times)
+  ///   - build: the build of the program.
+  convenience init(folder: String, times: WriteTimes? = nil, build: ProgramBuild = .own) throws {
+    try self.init(["--data", folder], times, build)
   }
 
   /// A node on PostgreSQL.
@@ -27,8 +28,8 @@ final class ServerProcess {
     ])
   }
 
-  private init(_ options: [String], _ times: WriteTimes? = nil) throws {
-    let program = URL(filePath: Programs.own).deletingLastPathComponent().path + "/fieldvault-server"
+  private init(_ options: [String], _ times: WriteTimes? = nil, _ build: ProgramBuild = .own) throws {
+    let program = build.folder + "/fieldvault-server"
     guard FileManager.default.fileExists(atPath: program) else {
       throw BenchmarkFailure("\(program) is missing; scripts/bench builds it")
     }
