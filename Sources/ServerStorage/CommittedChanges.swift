@@ -1,7 +1,7 @@
 /// What a commit tells the devices that wait for changes of its account.
 public struct CommittedChanges: Equatable, Sendable {
-  /// The number of the last change.
-  public private(set) var last: Int64
+  /// The numbers of the changes. Changes that were committed apart have those that follow the last gap.
+  public private(set) var numbers: ClosedRange<Int64>
   /// The projects of the changed records; `nil` if the changes concern all devices, as those of a record without a project.
   public private(set) var projects: Set<String>?
   /// The device that made all changes; `nil` for several or no device.
@@ -10,17 +10,20 @@ public struct CommittedChanges: Equatable, Sendable {
   /// Whether the changes begin an epoch, which concerns all devices.
   public private(set) var isNewEpoch = false
 
+  /// The number of the last change.
+  public var last: Int64 { numbers.upperBound }
+
   /// Describes the beginning of an epoch.
-  package init(epochAt last: Int64) { (self.last, isNewEpoch) = (last, true) }
+  package init(epochAt last: Int64) { (numbers, isNewEpoch) = (last...last, true) }
 
   /// Describes changes.
-  public init(last: Int64, projects: Set<String>? = nil, author: String? = nil) {
-    (self.last, self.projects, self.author) = (last, projects, author)
+  public init(_ numbers: ClosedRange<Int64>, projects: Set<String>? = nil, author: String? = nil) {
+    (self.numbers, self.projects, self.author) = (numbers, projects, author)
   }
 
   /// Adds other changes.
   package mutating func formUnion(_ other: CommittedChanges) {
-    last = max(last, other.last)
+    numbers = numbers.joined(with: other.numbers) ?? (last > other.last ? numbers : other.numbers)
     projects = projects.flatMap { own in other.projects.map { own.union($0) } }
     author = author == other.author ? author : nil
     isNewEpoch = isNewEpoch || other.isNewEpoch
@@ -39,6 +42,14 @@ public struct CommittedChanges: Equatable, Sendable {
     guard last > seen, author == nil || author != request.device else { return false }
     guard let projects, let followed = request.projects else { return true }
     return !projects.isDisjoint(with: followed)
+  }
+}
+
+extension ClosedRange<Int64> {
+  /// Returns the range of both ranges; `nil` if there is a gap between them.
+  func joined(with other: ClosedRange<Int64>) -> ClosedRange<Int64>? {
+    guard other.lowerBound - 1 <= upperBound, lowerBound - 1 <= other.upperBound else { return nil }
+    return Swift.min(lowerBound, other.lowerBound)...Swift.max(upperBound, other.upperBound)
   }
 }
 

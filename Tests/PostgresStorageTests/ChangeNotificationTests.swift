@@ -19,8 +19,9 @@ import Testing
         changes[newUuid()] = CommittedChanges(epochAt: Int64.random(in: 1...99, using: &random))
         continue
       }
+      let first = Int64.random(in: 1...(1 << 60), using: &random)
       changes[newUuid()] = CommittedChanges(
-        last: Int64.random(in: 1...(1 << 60), using: &random), projects: projects, author: author)
+        first...first + Int64.random(in: 0...9, using: &random), projects: projects, author: author)
     }
     var (left, told): ([String: CommittedChanges], [String: CommittedChanges]) = (changes, [:])
     while let text = ChangeNotification.take(from: &left, of: "node") {
@@ -36,7 +37,7 @@ import Testing
       if change.isNewEpoch { return change }
       let areNamed = (change.projects?.count ?? 0) <= ChangeNotification.mostProjects
       return CommittedChanges(
-        last: change.last, projects: areNamed ? change.projects : nil,
+        change.numbers, projects: areNamed ? change.projects : nil,
         author: change.author.flatMap { UUIDText.isCanonical($0) ? $0 : nil })
     }
     #expect(told == expected, "seed \(seed)")

@@ -46,7 +46,7 @@ import Testing
     try await waiting(4)
     let before = data.withLock { $0.looks }
     data.withLock { $0.last = 5 }
-    waiters.tell(CommittedChanges(last: 5, projects: ["elm"], author: "author"), folder: account.folder)
+    waiters.tell(CommittedChanges(5...5, projects: ["elm"], author: "author"), folder: account.folder)
     #expect(try await all == .changed)
     #expect(try await elm == .changed)
     #expect(data.withLock { $0.looks } == before)
@@ -63,11 +63,11 @@ import Testing
     #expect(try await wait("other epoch", epoch: "d") == .unknownPosition)
     #expect(try await wait("behind", after: 0) == .changed)
     data.withLock { $0.last = 2 }
-    waiters.tell(CommittedChanges(last: 2), folder: account.folder)
+    waiters.tell(CommittedChanges(2...2), folder: account.folder)
     #expect(try await wait("told", after: 1) == .changed)
     #expect(try await wait("told", after: 2, seconds: 1) == .unchanged(until: 2))
     data.withLock { $0.last = 3 }
-    waiters.tell(CommittedChanges(last: 3, projects: ["elm"]), folder: account.folder)
+    waiters.tell(CommittedChanges(3...3, projects: ["elm"]), folder: account.folder)
     #expect(try await wait("told", ["elm"], after: 2) == .changed)
     #expect(try await wait("told", ["oak"], after: 2, seconds: 1) == .unchanged(until: 2))
     waiters.setTold(false)
@@ -80,15 +80,15 @@ import Testing
   @Test("a change that is told after a later one ends the waits that it concerns")
   func lateChange() async throws {
     #expect(try await wait("first", seconds: 1) == .unchanged(until: 1))
-    waiters.tell(CommittedChanges(last: 3, projects: ["oak"]), folder: account.folder)
+    waiters.tell(CommittedChanges(3...3, projects: ["oak"]), folder: account.folder)
     data.withLock { $0.last = 3 }
     async let waiting = wait("elm", ["elm"])
     try await self.waiting(1)
-    waiters.tell(CommittedChanges(last: 2, projects: ["elm"]), folder: account.folder)
+    waiters.tell(CommittedChanges(2...2, projects: ["elm"]), folder: account.folder)
     #expect(try await waiting == .changed)
     for number in 4...200 {
       data.withLock { $0.last = Int64(number) }
-      waiters.tell(CommittedChanges(last: Int64(number), projects: ["oak"]), folder: account.folder)
+      waiters.tell(CommittedChanges(Int64(number)...Int64(number), projects: ["oak"]), folder: account.folder)
     }
     // Too long ago for the changes that are kept.
     #expect(try await wait("elm", ["elm"], after: 1) == .changed)
@@ -100,7 +100,7 @@ import Testing
     data.withLock { $0.last = 4 }
     async let result = wait("device", after: 4)
     try await waiting(1)
-    waiters.tell(CommittedChanges(last: 4), folder: account.folder)
+    waiters.tell(CommittedChanges(4...4), folder: account.folder)
     try await Task.sleep(for: .milliseconds(100))
     #expect(waiters.waiters(of: account).waitingCount == 1)
     data.withLock { $0.last = 5 }
@@ -108,20 +108,20 @@ import Testing
     #expect(try await result == .changed)
   }
 
-  @Test("changes that a query finds are told once")
-  func missedChanges() async throws {
+  @Test("changes were told if notifications with all of their numbers came")
+  func toldNumbers() async throws {
     #expect(try await wait("first", seconds: 1) == .unchanged(until: 1))
-    waiters.tell(CommittedChanges(last: 4, projects: ["elm", "ash"]), folder: account.folder)
-    data.withLock { $0.last = 5 }
-    async let oak = wait("oak", ["oak"])
-    async let elm = wait("elm", ["elm"], after: 4, seconds: 2)
-    try await waiting(2)
-    waiters.tellIfMissed(CommittedChanges(last: 3, projects: ["elm"]), folder: account.folder)
-    #expect(waiters.waiters(of: account).waitingCount == 2)
-    waiters.tellIfMissed(CommittedChanges(last: 5, projects: ["oak"]), folder: account.folder)
-    #expect(try await oak == .changed)
-    #expect(data.withLock { $0.looks } == ["first": 1])
-    _ = try await elm
+    func hasTold(_ numbers: ClosedRange<Int64>) -> Bool { waiters.hasTold(numbers, folder: account.folder) }
+    #expect(!hasTold(2...2))
+    waiters.tell(CommittedChanges(2...4, projects: ["elm"], author: "first"), folder: account.folder)
+    waiters.tell(CommittedChanges(7...7, projects: ["elm"]), folder: account.folder)
+    #expect(hasTold(2...4) && hasTold(3...3) && hasTold(7...7))
+    #expect(!hasTold(2...5) && !hasTold(4...7) && !hasTold(7...8) && !hasTold(1...2))
+    waiters.tell(CommittedChanges(5...6, author: "second"), folder: account.folder)
+    #expect(hasTold(2...7))
+    waiters.letLook(folder: account.folder)
+    #expect(!hasTold(2...7))
+    #expect(waiters.hasTold(1...9, folder: "without requests"))
   }
 
   @Test("requests that are told together end within a second, but not at once")
@@ -137,7 +137,7 @@ import Testing
       }
       try await waiting(400)
       let start = ContinuousClock.now
-      waiters.tell(CommittedChanges(last: 2), folder: account.folder)
+      waiters.tell(CommittedChanges(2...2), folder: account.folder)
       try await group.waitForAll()
       let times = ends.withLock { $0 }.map { start.duration(to: $0) }.sorted()
       let (median, last) = (times[200], try #require(times.last))
@@ -168,17 +168,19 @@ import Testing
       ChangeRequest(
         after: ChangePosition(epoch: "e", sequence: 1, floor: 0), projects: projects, device: device, seconds: 1)
     }
-    var changes = CommittedChanges(last: 3, projects: ["elm"], author: "a")
+    var changes = CommittedChanges(3...3, projects: ["elm"], author: "a")
     #expect(changes.concern(request(["elm"]), seen: 1) && changes.concern(request(nil), seen: 1))
     #expect(!changes.concern(request(["oak"]), seen: 1) && !changes.concern(request(nil), seen: 3))
     #expect(!changes.concern(request(nil, "a"), seen: 1) && changes.concern(request(nil, "b"), seen: 1))
-    changes.formUnion(CommittedChanges(last: 2, projects: ["oak"], author: "a"))
-    #expect(changes == CommittedChanges(last: 3, projects: ["elm", "oak"], author: "a"))
-    changes.formUnion(CommittedChanges(last: 4, projects: ["oak"], author: "b"))
-    #expect(changes == CommittedChanges(last: 4, projects: ["elm", "oak"]))
-    changes.formUnion(CommittedChanges(last: 5))
+    changes.formUnion(CommittedChanges(2...2, projects: ["oak"], author: "a"))
+    #expect(changes == CommittedChanges(2...3, projects: ["elm", "oak"], author: "a"))
+    changes.formUnion(CommittedChanges(4...4, projects: ["oak"], author: "b"))
+    #expect(changes == CommittedChanges(2...4, projects: ["elm", "oak"]))
+    changes.formUnion(CommittedChanges(5...5))
     #expect(changes.concern(request(["ash"]), seen: 4))
-    changes.formUnion(CommittedChanges(last: 6, projects: ["elm"]))
-    #expect(changes.concern(request(["ash"], "a"), seen: 4))
+    changes.formUnion(CommittedChanges(7...8, projects: ["elm"]))
+    #expect(changes.concern(request(["ash"], "a"), seen: 4) && changes.numbers == 7...8)
+    changes.formUnion(CommittedChanges(3...3))
+    #expect(changes.numbers == 7...8)
   }
 }

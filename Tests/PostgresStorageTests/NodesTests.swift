@@ -76,6 +76,24 @@ import Testing
     #expect(try await epoch == .changed)
   }
 
+  @Test("the query for lost notifications tells no device of its own changes", arguments: [0, 1])
+  func ownChanges(_ place: Int) async throws {
+    let nodes = try nodes(2)
+    defer { for node in nodes { node.close() } }
+    let first = try await nodes[0].write(account) { try project("first", in: $0) }.sequence
+    let (tablet, start) = (newUuid(), ContinuousClock.now)
+    // The author keeps its position and waits on the node with the change, or on another.
+    async let author = nodes[place].waitForChange(account, after: first, projects: nil, device: tablet, seconds: 14)
+    try await Task.sleep(for: .seconds(6))
+    let own = try await nodes[0].write(account) { data in
+      try data.keep(DeviceCounter(counter: 1, digest: ""), of: tablet, at: 1)
+      return try project("own", in: data)
+    }
+    #expect(own.sequence == first + 1)
+    #expect(try await author == .changed, "at the end of its time, the request looks for all changes")
+    #expect(ContinuousClock.now - start > .seconds(13), "not before")
+  }
+
   @Test("writers on all nodes leave no hole in the sequence, and no reader sees a change before a lower one")
   func order() async throws {
     let nodes = try nodes(3)

@@ -196,8 +196,8 @@ final class ChangeChannel: Sendable {
           continue
         }
         if position.epochStart > after {
-          waiters.tellIfMissed(CommittedChanges(epochAt: position.last), folder: position.folder)
-        } else if position.last > after {
+          waiters.tell(CommittedChanges(epochAt: position.last), folder: position.folder)
+        } else if position.last > after, !waiters.hasTold(after + 1...position.last, folder: position.folder) {
           changed.append((position, after))
         }
       }
@@ -214,8 +214,8 @@ final class ChangeChannel: Sendable {
           continue
         }
         for row in rows {
-          waiters.tellIfMissed(
-            CommittedChanges(last: row.last, projects: row.project.map { [$0] }), folder: folder)
+          waiters.tell(
+            CommittedChanges(row.last...row.last, projects: row.project.map { [$0] }), folder: folder)
         }
       }
     } catch {

@@ -1,9 +1,9 @@
 import Platform
 import ServerStorage
 
-/// The text by which a node tells others of changes: the node, then for each account its folder, the number of its last change,
-/// the device that made the changes, and the projects, or `*` if the changes concern all devices, or `!` if they begin an epoch.
-/// The device is empty if it is unknown. `NODE,ACCOUNT:LAST:DEVICE:*,ACCOUNT:LAST:DEVICE:PROJECT:PROJECT`
+/// The text by which a node tells others of changes: the node, then for each account its folder, the numbers of its first and
+/// last change, the device that made the changes, and the projects, or `*` if the changes concern all devices, or `!` if they
+/// begin an epoch. The device is empty if it is unknown. `NODE,ACCOUNT:FIRST:LAST:DEVICE:*,ACCOUNT:FIRST:LAST:DEVICE:PROJECT`
 struct ChangeNotification: Equatable {
   let node: String
   let changes: [String: CommittedChanges]
@@ -22,13 +22,13 @@ struct ChangeNotification: Equatable {
     var changes: [String: CommittedChanges] = [:]
     for part in parts.dropFirst() {
       let words = part.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
-      guard words.count >= 3, let last = Int64(words[1]) else { return nil }
-      let projects = Set(words.dropFirst(3))
+      guard words.count >= 4, let first = Int64(words[1]), let last = Int64(words[2]), first <= last else { return nil }
+      let projects = Set(words.dropFirst(4))
       changes[words[0]] =
         projects.contains(Self.epoch)
         ? CommittedChanges(epochAt: last)
         : CommittedChanges(
-          last: last, projects: projects.contains(Self.all) ? nil : projects, author: words[2].isEmpty ? nil : words[2])
+          first...last, projects: projects.contains(Self.all) ? nil : projects, author: words[3].isEmpty ? nil : words[3])
     }
     self.changes = changes
   }
@@ -41,7 +41,7 @@ struct ChangeNotification: Equatable {
     for (folder, change) in changes {
       // An id that is no UUID may have a separator in it.
       let author = change.author.flatMap { UUIDText.isCanonical($0) ? $0 : nil } ?? ""
-      var words = [folder, String(change.last), author]
+      var words = [folder, String(change.numbers.lowerBound), String(change.last), author]
       if change.isNewEpoch {
         words.append(epoch)
       } else if let projects = change.projects, projects.count <= mostProjects {

@@ -51,7 +51,7 @@ package final class AccountWriter: RecordWriting {
     guard last != firstSequence else { return (nil, !state.jobs.isEmpty) }
     if startsEpoch { return (CommittedChanges(epochAt: last), !state.jobs.isEmpty) }
     let author = authors.flatMap { $0.count == 1 ? $0.first : nil }
-    return (CommittedChanges(last: last, projects: changedProjects, author: author), !state.jobs.isEmpty)
+    return (CommittedChanges(firstSequence + 1...last, projects: changedProjects, author: author), !state.jobs.isEmpty)
   }
 
   /// Writes the changes so far, so that queries of the engine find them.

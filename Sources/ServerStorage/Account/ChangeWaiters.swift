@@ -30,10 +30,20 @@ package final class ChangeWaiters: Sendable {
     /// Every change after this number that was told is in ``changes``.
     var start: Int64
     var changes: [CommittedChanges] = []
+    /// The numbers of the changes that were told, without ranges that touch. A gap is a notification that is lost or late.
+    var told: [ClosedRange<Int64>] = []
 
     static let greatestCount = 64
 
     mutating func add(_ new: CommittedChanges) {
+      var numbers = new.numbers
+      told.removeAll { range in
+        guard let joined = numbers.joined(with: range) else { return false }
+        numbers = joined
+        return true
+      }
+      told.append(numbers)
+      if told.count > Self.greatestCount { told.removeFirst() }
       changes.append(new)
       guard changes.count > Self.greatestCount else { return }
       let forgotten = changes.prefix(Self.greatestCount / 2)
@@ -41,14 +51,8 @@ package final class ChangeWaiters: Sendable {
       changes.removeFirst(forgotten.count)
     }
 
-    /// Whether all devices that changes concern were told of them or of later ones.
-    func include(_ changes: CommittedChanges) -> Bool {
-      self.changes.contains { known in
-        guard known.last >= changes.last, known.author == nil || known.author == changes.author else { return false }
-        guard let projects = known.projects else { return true }
-        return changes.projects?.isSubset(of: projects) == true
-      }
-    }
+    /// Whether all changes with some numbers were told.
+    func include(_ numbers: ClosedRange<Int64>) -> Bool { told.contains { $0.contains(numbers) } }
 
     /// Whether a change concerns a request; `nil` if the request began before these changes.
     func concern(_ request: ChangeRequest) -> Bool? {
@@ -90,10 +94,8 @@ package final class ChangeWaiters: Sendable {
     wake(state.waiting.filter { changes.concern($0.value.request, seen: $0.value.seen) }.map(\.key), .told, &state)
   }
 
-  /// Ends the waits that changes concern, unless they were told already.
-  func tellIfMissed(_ changes: CommittedChanges) {
-    state.withLock { state in if state.recent?.include(changes) != true { tell(changes, &state) } }
-  }
+  /// Whether all changes with some numbers were told. The answer may be no for changes that were told long ago.
+  func hasTold(_ numbers: ClosedRange<Int64>) -> Bool { state.withLock { $0.recent?.include(numbers) == true } }
 
   /// Lets all requests look for changes, because some may have been missed.
   func letLook() {
@@ -332,10 +334,11 @@ package final class AccountWaiters: Sendable {
     state.withLock { $0.accounts[folder]?.waiters }?.tell(changes)
   }
 
-  /// Tells the requests of an account of changes that a query has found, unless they were told already.
+  /// Whether the requests of an account were told of all changes with some numbers. The answer may be no for changes that were
+  /// told long ago.
   /// - Parameter folder: the name of the account's folder.
-  package func tellIfMissed(_ changes: CommittedChanges, folder: String) {
-    state.withLock { $0.accounts[folder]?.waiters }?.tellIfMissed(changes)
+  package func hasTold(_ numbers: ClosedRange<Int64>, folder: String) -> Bool {
+    state.withLock { $0.accounts[folder]?.waiters }?.hasTold(numbers) != false
   }
 
   /// Lets the requests of an account look for changes, because some may not have been told.
