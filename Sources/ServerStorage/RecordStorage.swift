@@ -99,7 +99,7 @@ public protocol RecordReading {
   func entityDigests(projects: Set<String>?) throws -> [String: DigestSummary]
   /// Returns the digests of the buckets of an entity, without empty ones.
   func bucketDigests(of entityType: String, projects: Set<String>?) throws -> [String: DigestSummary]
-  /// Returns the digests of the records of some buckets.
+  /// Returns the digests of the records of some buckets, ordered by UUID.
   func recordDigests(of entityType: String, buckets: [String], projects: Set<String>?) throws -> [RecordDigest]
   /// Returns the contents among some that records reference by `contentUuid`, including deleted records that are not
   /// forgotten yet.

@@ -89,6 +89,7 @@ package struct AccountReader: RecordReading {
   ) throws -> [RecordDigest] {
     guard map.tables[entityType] != nil else { return [] }
     return try rows.recordDigests(of: entityType, buckets: buckets, projects: projects)
+      .sorted { $0.entityUuid < $1.entityUuid }
   }
 
   package func contentsInUse(among contents: [String]) throws -> Set<String> {
