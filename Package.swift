@@ -156,7 +156,8 @@ let package = Package(
     .target(
       name: "PostgresStorage",
       dependencies: [
-        "FileServer", "ServerStorage", "SchemaModel", "SyncModel", "CipherSQL", "Platform", "CPostgres", "CSodium",
+        "FileServer", "ServerStorage", "SchemaModel", "SyncModel", "CipherSQL", "VaultKeys", "Platform", "CPostgres",
+        "CSodium",
       ],
       exclude: ["README.md"]),
     .target(
@@ -361,7 +362,8 @@ let package = Package(
       dependencies: [
         "TestSupport", "CipherSQL", "VaultStore", "SyncEngine", "HTTPClient", "SyncModel", "SyncServer", "VaultKeys",
         "SQLCipherStorage", "ServerStorage", "FileServer", "HTTPServer", "SimulatedDisk", "RESTRemote",
-        "RestorationModel", "CPlatform", "GeneratedSchemas", "CSQLCipher",
+        "RestorationModel", "CPlatform", "GeneratedSchemas", "CSQLCipher", "PostgresStorage", "ServerSupport",
+        "Platform",
       ],
       path: "Tests/Simulation", exclude: ["README.md", "RESULTS.md", "Planted", "PlantedDefects.md", "Schemas"]),
   ]

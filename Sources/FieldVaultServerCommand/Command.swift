@@ -62,6 +62,8 @@ enum Command {
         exit(ExitCode.damaged.rawValue)
       }
     case "epoch new": try await EpochNewCommand.run(context)
+    case "seal-key new": try SealKeyNewCommand.run(context)
+    case "seal-key rotate": try await SealKeyRotateCommand.run(context)
     case "completions":
       let shell = try context.arguments.value("SHELL", as: Shell.self) ?? .bash
       try context.output.write(program.completions(for: shell).utf8)

@@ -54,7 +54,7 @@ struct ErrorReport {
     case .userExists, .exists, .schemas: .refused
     case .badName, .badExpiry: .usage
     case .busy: .busy
-    case .wrongKey: .locked
+    case .wrongKey, .badSealKeys: .locked
     case .damaged: .damaged
     case .badDatabase, .badObjectStore, .badWebhook, .disk, .system: .failed
     }

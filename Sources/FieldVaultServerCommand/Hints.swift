@@ -11,6 +11,8 @@ extension ServerRemedy {
       "put the file back, or restore the folder from a backup: fieldvault-server restore FILE --data NEW_DIR"
     case .putKeyBackOrNameCopy: "put the file back, or use a copy of it: --key-file FILE"
     case .nameKeyFile: "use the key file that it was created with: --key-file FILE"
+    case .nameSealKeys: "add --seal-key FILE, with the file of the other nodes"
+    case .makeSealKey(let file): "to add a key: fieldvault-server seal-key new \(file)"
     case .nameKeyFileOfBackup: "add --key-file FILE"
     case .leaveOutSchema: "remove it from --schema, or rename the new schema"
     case .showTokens: "to list tokens: fieldvault-server token list"

@@ -85,7 +85,8 @@ enum ServeCommand {
   ) throws -> (FieldVaultServer.Source, [Schema]) {
     let arguments = context.arguments
     guard var settings = try context.databaseSettings() else {
-      for name in ["database-listen", "database-connections", "database-pooled"] where arguments.isGiven(name) {
+      for name in ["database-listen", "database-connections", "database-pooled", "seal-key"]
+      where arguments.isGiven(name) {
         throw arguments.mistake("--\(name) requires --database", about: name)
       }
       let folder = try context.folder(isCreating: true)
@@ -101,6 +102,7 @@ enum ServeCommand {
     settings.listenURL = arguments.value("database-listen")
     settings.isPooled = arguments.flag("database-pooled")
     settings.connections = try arguments.integer("database-connections", in: 2...1_000) ?? settings.connections
+    settings.sealKeys = try arguments.value("seal-key").map { try SealKeys(file: $0) }
     let database = try PostgresDatabase(settings)
     let schemas = try PostgresDirectory(database).schemas(adding: named, shipped: Schema.shipped)
     return (.database(database, scratch: FileManager.default.temporaryDirectory.path), schemas)

@@ -14,7 +14,8 @@ enum ServerProgram {
       .flag("no-color", "disable colours"),
     ],
     commands: [
-      serve, user, token, backup, restore, verify, epoch, .completions(group: "Other"), .version(group: "Other"),
+      serve, user, token, backup, restore, verify, epoch, sealKey, .completions(group: "Other"),
+      .version(group: "Other"),
     ],
     examples: [
       Example("fieldvault-server user add ada --account water --data /srv/fieldvault", "add ada and print the token"),
@@ -51,6 +52,7 @@ enum ServerProgram {
       .value("database-listen", "URL", "the address for notifications, if --database is the address of a pooler"),
       .flag("database-pooled", "the database is reached through a pooler in transaction mode, such as PgBouncer"),
       .value("database-connections", "N", "the maximum number of connections to the database", default: "16"),
+      sealKeyOption,
       .value("listen", "HOST:PORT", "the address to listen on; port 0 selects a free port", default: "127.0.0.1:8787"),
       .value(
         "schema", "NAME_OR_FOLDER", "restoration, range, receipts, or a folder of SQL files", repetition: .list,
@@ -204,5 +206,40 @@ enum ServerProgram {
         discussion: "Run it before the server starts. Devices then compare all records and resend missing changes.",
         options: sourceOptions, examples: [Example("fieldvault-server epoch new --data data", "")],
         exitCodes: codes + [busy])
+    ])
+
+  private static let sealKeyOption = OptionDescription.value(
+    "seal-key", "FILE",
+    "a file of mode 0600 with the keys under which the values of records are sealed in the PostgreSQL database",
+    completion: .file)
+
+  private static let sealKey = CommandDescription(
+    "seal-key", group: "Data", summary: "manage the keys of sealed values in a PostgreSQL database", exitCodes: codes,
+    subcommands: [
+      CommandDescription(
+        "new", summary: "add a new key as the first line of a file, and print its name",
+        discussion: """
+          The name is a digest of the key, by which messages tell a key that is missing. Store a copy of the file apart from the \
+          database: without it, nobody can read the values of records.
+          """,
+        arguments: [.required("FILE", "the file, which is created if it is missing")],
+        examples: [Example("fieldvault-server seal-key new seal.key", "")], exitCodes: codes),
+      CommandDescription(
+        "rotate", summary: "wrap the keys of all accounts under the first key of a file",
+        discussion: """
+          First copy the file with the new key to every node; nodes that run read it again. Afterwards no account needs the \
+          other keys of the file. Accounts that are not sealed yet are sealed. The command can be repeated after an error.
+          """,
+        options: [
+          .value("database", "URL", "the PostgreSQL database of the server", required: true),
+          .value("seal-key", "FILE", "the file with the keys", required: true, completion: .file),
+          .flag("account-keys", "give each account a new key too, and seal its values again"),
+        ],
+        examples: [
+          Example(
+            "fieldvault-server seal-key rotate --database postgresql://fieldvault@db/fieldvault --seal-key seal.key", ""
+          )
+        ],
+        exitCodes: codes + [busy]),
     ])
 }

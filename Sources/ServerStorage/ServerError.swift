@@ -28,6 +28,8 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
     case badDatabase
     /// The settings of the object store are invalid.
     case badObjectStore
+    /// The file with the keys under which values are sealed is missing, invalid or incomplete.
+    case badSealKeys
     /// The settings of the webhook are invalid.
     case badWebhook
     /// The disk fails, or the system has no file descriptors left.

@@ -13,6 +13,10 @@ public enum ServerRemedy: Hashable, Sendable {
   case putKeyBackOrNameCopy
   /// Name the key file that the data were created with.
   case nameKeyFile
+  /// Name the file with the keys under which values are sealed.
+  case nameSealKeys
+  /// Add a valid key to the file.
+  case makeSealKey(file: String)
   /// Name the key file, which is not in the backup.
   case nameKeyFileOfBackup
   /// Do not name the schema again, or give the new schema another name.

@@ -15,12 +15,18 @@ import Testing
 @Suite(.serialized) struct EngineComparisonTests {
   private static let account = StorageConformance.accounts[0]
 
+  /// Drawn transactions run on an account without keys, on a sealed one, and on one that is sealed in the middle and gets
+  /// other keys later.
   @Test("both engines store and return the same after the same drawn transactions", arguments: 1...12)
   func agree(_ seed: UInt64) async throws {
     let folder = try TemporaryFolder()
     let data = try serverFolder(folder.path + "/data", accounts: [Self.account.folder])
     let embedded = try EmbeddedStorage(in: data, schemas: [RestorationSchema.schema], accounts: [])
-    let postgres = try makeStorage()
+    let file = try SealKeyFile()
+    var settings = PostgresSettings(url: try SharedPostgres.server.url(try SharedPostgres.server.makeDatabase()))
+    settings.connections = 6
+    if seed % 3 == 1 { settings.sealKeys = try file.keys() }
+    var postgres = try makeStorage(settings)
     defer {
       embedded.close()
       postgres.close()
@@ -28,6 +34,15 @@ import Testing
     var draw = DrawnTransactions(seed)
     var results: [String] = []
     for number in 1...60 {
+      if seed % 3 == 2, number == 20 {
+        postgres.close()
+        settings.sealKeys = try file.keys()
+        postgres = try PostgresStorage(PostgresDatabase(settings), schemas: [RestorationSchema.schema])
+      }
+      if seed % 3 == 2, number == 35 || number == 50 {
+        try file.addFirst()
+        _ = try await postgres.rotateSealKeys(renewingAccountKeys: number == 50)
+      }
       let steps = draw.transaction()
       let told = (try await Self.run(steps, on: embedded), try await Self.run(steps, on: postgres))
       try #require(told.0 == told.1, "seed \(seed), transaction \(number): \(steps)")
@@ -71,7 +86,7 @@ import Testing
         let buckets = try data.bucketDigests(of: type, projects: projects).sorted { $0.key < $1.key }
         lines += buckets.map { "\($0.key) \($0.value)" }
         lines += try data.recordDigests(of: type, buckets: buckets.prefix(5).map(\.key), projects: projects)
-          .sorted { $0.entityUuid < $1.entityUuid }.map { "\($0)" }
+          .map { "\($0)" }
       }
       for name in query.names { lines.append("\(String(describing: try data.record(name).map(Step.text)))") }
       lines += try data.contentsInUse(among: query.contents).sorted()

@@ -315,17 +315,7 @@ import Testing
   @Test("a node with newer schema files gives them to an account, and an older node refuses it from then on")
   func rollingUpgrade() async throws {
     let first = MigrationFile(
-      version: 1, name: "things",
-      sql: """
-        CREATE TABLE Thing (
-          thingId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
-          createdAt TEXT NOT NULL DEFAULT '2026-01-01T00:00:00.000Z',
-          updatedAt TEXT NOT NULL DEFAULT '2026-01-01T00:00:00.000Z', lastSyncedAt TEXT,
-          syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
-          isDirty INTEGER NOT NULL DEFAULT 1, isDeleted INTEGER NOT NULL DEFAULT 0
-        ) STRICT;
-        INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES ('Thing', 'Thing', 'things');
-        """)
+      version: 1, name: "things", sql: SyncedTable.sql("Thing", "title TEXT NOT NULL", schema: "things"))
     let second = MigrationFile(
       version: 2, name: "colours", sql: "ALTER TABLE Thing ADD COLUMN colour TEXT NOT NULL DEFAULT 'red';")
     let old = try makeStorage(schemas: [Schema(name: "things", migrations: [first])])

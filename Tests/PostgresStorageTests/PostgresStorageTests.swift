@@ -14,6 +14,18 @@ import Testing
     let conformance = StorageConformance { try makeStorage() }
     try await #require(conformance.all.first { $0.name == name }).check()
   }
+
+  @Test("The PostgreSQL storage keeps each guarantee with sealed values", arguments: StorageConformance.names)
+  func keepsSealed(_ name: String) async throws {
+    let file = try SealKeyFile()
+    let conformance = StorageConformance {
+      let server = try SharedPostgres.server
+      var settings = PostgresSettings(url: server.url(try server.makeDatabase()))
+      (settings.connections, settings.sealKeys) = (6, try file.keys())
+      return try makeStorage(settings)
+    }
+    try await #require(conformance.all.first { $0.name == name }).check()
+  }
 }
 
 /// Returns a storage in a new database with the accounts of the conformance checks.

@@ -13,17 +13,7 @@ import Testing
 /// The number of statements that a push sends to the database.
 @Suite(.serialized) struct PushStatementsTests {
   private static func table(_ name: String, _ columns: String) -> String {
-    """
-    CREATE TABLE \(name) (
-      \(name.lowercased())Id INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE,
-      createdAt TEXT NOT NULL DEFAULT '2026-01-01T00:00:00.000Z',
-      updatedAt TEXT NOT NULL DEFAULT '2026-01-01T00:00:00.000Z', lastSyncedAt TEXT,
-      syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
-      isDirty INTEGER NOT NULL DEFAULT 1, isDeleted INTEGER NOT NULL DEFAULT 0,
-      \(columns)
-    ) STRICT;
-    INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES ('\(name)', '\(name)', 'houses');
-    """
+    SyncedTable.sql(name, columns, schema: "houses")
   }
 
   /// Keys and references of every kind that a push looks up.
@@ -37,7 +27,7 @@ import Testing
           + table(
             "Room",
             """
-            houseId INTEGER NOT NULL REFERENCES House (houseId) ON DELETE CASCADE, name TEXT NOT NULL,
+            houseId INTEGER NOT NULL REFERENCES House (id) ON DELETE CASCADE, name TEXT NOT NULL,
             street TEXT, number INTEGER, UNIQUE (houseId, name),
             FOREIGN KEY (street, number) REFERENCES House (street, number)
             """))

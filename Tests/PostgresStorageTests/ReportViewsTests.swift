@@ -18,23 +18,14 @@ import Testing
 
   private static let first = file(
     1,
-    """
-    CREATE TABLE Place (
-      id INTEGER PRIMARY KEY, uuid TEXT NOT NULL UNIQUE, serverId INTEGER, createdAt TEXT NOT NULL,
-      updatedAt TEXT NOT NULL, syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
-      isDirty INTEGER NOT NULL DEFAULT 1, isDeleted INTEGER NOT NULL DEFAULT 0, lastSyncedAt TEXT, title TEXT
-    ) STRICT;
-    CREATE TABLE Thing (
-      id INTEGER PRIMARY KEY, uuid TEXT NOT NULL UNIQUE, serverId INTEGER, createdAt TEXT NOT NULL,
-      updatedAt TEXT NOT NULL, syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
-      isDirty INTEGER NOT NULL DEFAULT 1, isDeleted INTEGER NOT NULL DEFAULT 0, lastSyncedAt TEXT,
-      placeId INTEGER REFERENCES Place (id), title TEXT, count INTEGER, weight REAL, picture BLOB,
-      isWet INTEGER CHECK (isWet IN (0, 1)), seenAt TEXT CHECK (seenAt IS strftime('%Y-%m-%dT%H:%M:%fZ', seenAt)),
-      day TEXT CHECK (day IS date(day)), facts TEXT CHECK (json_valid(facts)), "it's" TEXT
-    ) STRICT;
-    INSERT INTO SyncedEntity (entityType, tableName, schemaName)
-    VALUES ('Place', 'Place', 'things'), ('Thing', 'Thing', 'things');
-    """)
+    SyncedTable.sql("Place", "title TEXT", schema: "things")
+      + SyncedTable.sql(
+        "Thing",
+        """
+        placeId INTEGER REFERENCES Place (id), title TEXT, count INTEGER, weight REAL, picture BLOB,
+        isWet INTEGER CHECK (isWet IN (0, 1)), seenAt TEXT CHECK (seenAt IS strftime('%Y-%m-%dT%H:%M:%fZ', seenAt)),
+        day TEXT CHECK (day IS date(day)), facts TEXT CHECK (json_valid(facts)), "it's" TEXT
+        """, schema: "things"))
 
   private static func schema(_ files: MigrationFile...) -> Schema { Schema(name: "things", migrations: files) }
 

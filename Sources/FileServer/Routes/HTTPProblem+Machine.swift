@@ -28,7 +28,7 @@ extension HTTPProblem {
       case .cannotWrite, .busy: self = .notNow
       default: return nil
       }
-    case let error as ServerError where [.busy, .disk].contains(error.code): self = .notNow
+    case let error as ServerError where [.busy, .disk, .badSealKeys].contains(error.code): self = .notNow
     case let error as ServerError where error.code == .damaged: self = .accountUnavailable
     case is CancellationError: self = .notNow
     default: return nil

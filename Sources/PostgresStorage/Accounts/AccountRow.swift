@@ -7,6 +7,8 @@ struct AccountRow {
   /// The digest of the schemas whose files the records have; `nil` before the first request.
   let schemaSet: String?
   let incarnation: Int64
+  /// The wrapped key under which the values of the account are sealed; `nil` if they are not sealed.
+  let sealedKey: String?
 
   /// - Parameter result: the result of ``read`` or ``lock(_:_:)``.
   /// - Throws: ``ServerError`` with `damaged` without a row.
@@ -16,11 +18,11 @@ struct AccountRow {
     header = AccountHeader(
       lastSequence: row.integer(0), horizon: row.integer(1), forgottenVersion: row.integer(2), epochs: row.texts(3),
       epochStart: row.integer(4))
-    (schemaSet, incarnation) = (row.optionalText(5), row.integer(6))
+    (schemaSet, incarnation, sealedKey) = (row.optionalText(5), row.integer(6), row.optionalText(7))
   }
 
   private static let columns = """
-    SELECT last_sequence, horizon, forgotten_version, epochs, epoch_start, schema_set, incarnation
+    SELECT last_sequence, horizon, forgotten_version, epochs, epoch_start, schema_set, incarnation, sealed_key
     FROM fieldvault.account WHERE account_id = $1::uuid
     """
   static let read = Statement(columns)
@@ -57,8 +59,25 @@ struct AccountRow {
   }
 
   /// Whether the account has the values that the schemas give it, in the incarnation that the connection sees.
-  func isUpToDate(with set: SchemaSet, _ connection: PostgresConnection) -> Bool {
-    schemaSet == set.digest && incarnation == connection.incarnationNumber
+  /// - Parameter isSealing: whether values have to be sealed.
+  func isUpToDate(with set: SchemaSet, isSealing: Bool, _ connection: PostgresConnection) -> Bool {
+    schemaSet == set.digest && incarnation == connection.incarnationNumber && (sealedKey != nil || !isSealing)
+  }
+
+  /// Returns the form of the account's values.
+  /// - Throws: ``ServerError`` if they are sealed and cannot be opened.
+  func form(of account: AccountName, _ keys: SealKeys?, _ random: RandomSource) throws -> ValueForm {
+    guard let sealedKey else { return .unsealed }
+    guard let keys else { throw ServerError(.busy, "the values of an account are sealed, and this node has no keys") }
+    return ValueForm(try keys.open(sealedKey, of: account), random)
+  }
+
+  private static let setKey = Statement(
+    "UPDATE fieldvault.account SET sealed_key = $2::text WHERE account_id = $1::uuid")
+
+  /// Returns the statement that stores the wrapped key of an account.
+  static func keep(sealedKey: String, of account: PostgresValue) -> Statement.Command {
+    setKey(account, .text(sealedKey))
   }
 
   /// Returns the id of an account: the bytes of its folder's name, which is 32 hexadecimal digits.

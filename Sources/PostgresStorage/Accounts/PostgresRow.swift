@@ -29,26 +29,46 @@ extension RecordRow {
     """)
 
   /// Returns the values of rows for ``upsert``, without the account.
-  static func values(of rows: [RecordRow]) -> [PostgresValue] {
+  static func values(of rows: [RecordRow], in form: ValueForm) -> [PostgresValue] {
     func integers(_ value: (RecordRow) -> Int64) -> PostgresValue { .integers(rows.map(value)) }
     func texts(_ value: (RecordRow) -> String?) -> PostgresValue { .texts(rows.map(value)) }
+    func values(_ column: String, _ text: (RecordRow) -> String) -> PostgresValue {
+      texts { form.stored(text($0), at: place(column, $0.name.entityType, $0.name.entityUuid, $0.record.version)) }
+    }
     return [
       integers(\.record.sequence), texts(\.name.entityType), texts(\.name.entityUuid), integers(\.record.serverId),
       integers(\.record.version), integers(\.record.firstVersion), .flags(rows.map(\.record.state.isDeleted)),
       .flags(rows.map(\.isCascaded)), texts { $0.record.deletedWith?.entityType },
-      texts { $0.record.deletedWith?.entityUuid }, texts(\.project), texts(\.digest), integers(\.record.createdAt),
-      integers(\.record.state.updatedAt), integers(\.storedAt), texts { RowText.fields($0.record.state.fields) },
+      texts { $0.record.deletedWith?.entityUuid }, texts(\.project), values(digestColumn, \.digest),
+      integers(\.record.createdAt),
+      integers(\.record.state.updatedAt), integers(\.storedAt),
+      values(fieldsColumn) { RowText.fields($0.record.state.fields) },
       texts { RowText.text($0.record.state.userEditedFields) }, texts { RowText.text($0.record.state.editTimes) },
       texts { RowText.text($0.record.fieldVersions) }, texts { RowText.text($0.record.startVersions) },
-      texts { RowText.text($0.record.serviceFields) }, texts { RowText.text($0.keys) },
+      texts { RowText.text($0.record.serviceFields) }, values(keysColumn) { RowText.text($0.keys) },
     ]
   }
 
+  private static let (digestColumn, fieldsColumn, keysColumn) = ("digest", "fields", "keys")
+
+  private static func place(
+    _ column: String, _ entityType: String, _ uuid: String, _ version: Int64
+  ) -> ValueForm.Place { .record(column, entityType, uuid, version: version) }
+
+  /// Returns the digest of a record from its stored form.
+  static func digest(
+    _ stored: String, of entityType: String, _ uuid: String, version: Int64, in form: ValueForm
+  ) throws -> String { try form.text(stored, at: place(digestColumn, entityType, uuid, version)) }
+
   /// Reads a row with all columns.
-  init(_ row: PostgresRow) throws {
+  init(_ row: PostgresRow, in form: ValueForm) throws {
+    func value(_ index: Int, _ column: String) throws -> String {
+      try form.text(row.text(index), at: Self.place(column, row.text(1), row.text(2), row.integer(4)))
+    }
     let root = row.optionalText(8).flatMap { type in row.optionalText(9).map { RecordName(type, $0) } }
     let state = RecordState(
-      fields: try SyncObject(parsing: row.text(15)), isDeleted: row.flag(6), syncVersion: row.integer(4),
+      fields: try SyncObject(parsing: value(15, Self.fieldsColumn)), isDeleted: row.flag(6),
+      syncVersion: row.integer(4),
       updatedAt: row.integer(13), editTimes: try RowText.numbers(row.text(17)),
       userEditedFields: try RowText.names(row.text(16)))
     self.init(
@@ -57,7 +77,8 @@ extension RecordRow {
         createdAt: row.integer(12), state: state, fieldVersions: try RowText.numbers(row.text(18)),
         firstVersion: row.integer(5), startVersions: try RowText.startVersions(row.text(19)), deletedWith: root,
         serviceFields: try RowText.names(row.text(20))),
-      isCascaded: row.flag(7), project: row.optionalText(10), digest: row.text(11), storedAt: row.integer(14),
-      keys: try RowText.keys(row.text(21)))
+      isCascaded: row.flag(7), project: row.optionalText(10), digest: try value(11, Self.digestColumn),
+      storedAt: row.integer(14),
+      keys: try RowText.keys(value(21, Self.keysColumn)))
   }
 }

@@ -9,6 +9,8 @@ class PostgresRows: AccountRows {
   let connection: PostgresConnection
   let account: PostgresValue
   private var knownHeader: AccountHeader
+  /// The form of the account's values.
+  final var form = ValueForm.unsealed
 
   init(_ connection: PostgresConnection, _ account: PostgresValue, _ header: AccountHeader) {
     (self.connection, self.account, knownHeader) = (connection, account, header)
@@ -25,7 +27,7 @@ class PostgresRows: AccountRows {
     if names.isEmpty { return [] }
     return try run(
       Self.recordsByName(account, .texts(names.map(\.entityType)), .texts(names.map { IndexText.of($0.entityUuid) }))
-    ).map(RecordRow.init)
+    ).map { try RecordRow($0, in: form) }
   }
 
   private static let recordsByName = Statement(
@@ -63,7 +65,7 @@ class PostgresRows: AccountRows {
           page.isLast = false
           return page
         }
-        let row = try RecordRow(found.row(index))
+        let row = try RecordRow(found.row(index), in: form)
         left -= row.record.weight
         page.rows.append(row)
       }
@@ -109,7 +111,7 @@ class PostgresRows: AccountRows {
   final func buckets(of entityType: String?, projects: Set<String>?) throws -> [(name: BucketName, sum: DigestSum)] {
     try run(
       Self.bucketsByEntity(account, .optional(entityType), projects.map { .texts($0.map { $0 }) } ?? .null)
-    ).map { try Self.bucket($0) }
+    ).map { try bucket($0) }
   }
 
   private static let bucketsByEntity = Statement(
@@ -123,7 +125,7 @@ class PostgresRows: AccountRows {
     let found = try run(
       Self.bucketsByName(
         account, .texts(names.map(\.entityType)), .texts(names.map(\.project)), .texts(names.map(\.bucket))))
-    return Dictionary(try found.map { try Self.bucket($0) }.map { ($0.name, $0.sum) }, uniquingKeysWith: { $1 })
+    return Dictionary(try found.map { try bucket($0) }.map { ($0.name, $0.sum) }, uniquingKeysWith: { $1 })
   }
 
   private static let bucketsByName = Statement(
@@ -137,18 +139,25 @@ class PostgresRows: AccountRows {
       LIMIT 1) AS found
     """)
 
-  private static func bucket(_ row: PostgresRow) throws -> (name: BucketName, sum: DigestSum) {
-    guard let sum = DigestSum(DigestSummary(count: row.integer(3), digest: row.text(4))) else {
+  private func bucket(_ row: PostgresRow) throws -> (name: BucketName, sum: DigestSum) {
+    let name = BucketName(entityType: row.text(0), project: row.text(1), bucket: row.text(2))
+    let digest = try form.text(row.text(4), at: .bucket(name))
+    guard let sum = DigestSum(DigestSummary(count: row.integer(3), digest: digest)) else {
       throw ServerError(.system, "a row of fieldvault.bucket has no digest")
     }
-    return (BucketName(entityType: row.text(0), project: row.text(1), bucket: row.text(2)), sum)
+    return (name, sum)
   }
 
   final func recordDigests(of entityType: String, buckets: [String], projects: Set<String>?) throws -> [RecordDigest] {
     try run(
       Self.digestsOfBuckets(
         account, .text(entityType), .texts(buckets), projects.map { .texts($0.map { $0 }) } ?? .null)
-    ).map { RecordDigest(entityUuid: $0.text(0), version: $0.integer(1), digest: $0.text(2)) }
+    ).map { row in
+      let (uuid, version) = (row.text(0), row.integer(1))
+      return RecordDigest(
+        entityUuid: uuid, version: version,
+        digest: try RecordRow.digest(row.text(2), of: entityType, uuid, version: version, in: form))
+    }
   }
 
   private static let digestsOfBuckets = Statement(
@@ -163,7 +172,7 @@ class PostgresRows: AccountRows {
     let found = try run(
       Self.holdersByValue(
         account, .texts(values.map(\.entityType)), .texts(values.map(\.key)),
-        .texts(values.map { IndexText.of($0.value) }), .integers(values.indices.map { Int64($0) })))
+        .texts(values.map { form.indexed($0.value) }), .integers(values.indices.map { Int64($0) })))
     var holders: [UniqueValue: RecordName] = [:]
     for index in 0..<found.count {
       let row = found.row(index)
@@ -187,7 +196,7 @@ class PostgresRows: AccountRows {
   final func dependents(_ reference: ReferenceValue, after uuid: String?, limit: Int) throws -> [String] {
     try run(
       Self.dependentsByReference(
-        account, .text(reference.entityType), .text(reference.reference), .text(IndexText.of(reference.target)),
+        account, .text(reference.entityType), .text(reference.reference), .text(form.indexed(reference.target)),
         .text(uuid ?? ""), .integer(Int64(limit)))
     ).map { $0.text(0) }
   }
@@ -204,7 +213,7 @@ class PostgresRows: AccountRows {
     let found = try run(
       Self.dependentsByReferences(
         account, .texts(references.map(\.entityType)), .texts(references.map(\.reference)),
-        .texts(references.map { IndexText.of($0.target) }), .integers(references.indices.map { Int64($0) }),
+        .texts(references.map { form.indexed($0.target) }), .integers(references.indices.map { Int64($0) }),
         .integer(Int64(limit))))
     var dependents: [ReferenceValue: [String]] = [:]
     for index in 0..<found.count {
@@ -227,7 +236,7 @@ class PostgresRows: AccountRows {
     """)
 
   final func targets(of entityType: String, reference: String, among targets: [String]) throws -> Set<String> {
-    let byForm = Dictionary(targets.map { (IndexText.of($0), $0) }, uniquingKeysWith: { $1 })
+    let byForm = Dictionary(targets.map { (form.indexed($0), $0) }, uniquingKeysWith: { $1 })
     let found = try run(
       Self.targetsInUse(account, .text(entityType), .text(reference), .texts(Array(byForm.keys))))
     return Set(found.map { byForm[$0.text(0)] }.compactMap { $0 })
@@ -266,9 +275,17 @@ class PostgresRows: AccountRows {
     for index in 0..<found.count {
       let row = found.row(index)
       guard let key = byForm[row.text(0)] else { continue }
-      responses[key] = StoredResponse(result: row.text(1), digest: row.optionalText(2))
+      responses[key] = try response(row)
     }
     return responses
+  }
+
+  /// Reads a response from its key, result and digest.
+  final func response(_ row: PostgresRow) throws -> StoredResponse {
+    let key = row.text(0)
+    return StoredResponse(
+      result: try form.text(row.text(1), at: .response("result", key)),
+      digest: try row.optionalText(2).map { try form.text($0, at: .response("digest", key)) })
   }
 
   private static let responsesByKey = Statement(
@@ -286,8 +303,9 @@ class PostgresRows: AccountRows {
     "SELECT device_id FROM fieldvault.device WHERE account_id = $1::uuid ORDER BY device_id")
 
   final func mark(of deviceId: String) throws -> DeviceCounter? {
-    try run(Self.markOfDevice(account, .text(IndexText.of(deviceId))))
-      .first { DeviceCounter(counter: $0.integer(0), digest: $0.text(1)) }
+    let id = IndexText.of(deviceId)
+    return try run(Self.markOfDevice(account, .text(id)))
+      .first { DeviceCounter(counter: $0.integer(0), digest: try form.text($0.text(1), at: .device(id))) }
   }
 
   private static let markOfDevice = Statement(

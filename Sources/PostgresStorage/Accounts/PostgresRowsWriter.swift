@@ -40,14 +40,15 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
     // Values that move between records are released before they are taken.
     remove(records)
     let new = records.compactMap(\.new)
-    if !new.isEmpty { add(RecordRow.upsert.with([account] + RecordRow.values(of: new))) }
+    if !new.isEmpty { add(RecordRow.upsert.with([account] + RecordRow.values(of: new, in: form))) }
     addDerived(of: records)
     if !changes.buckets.isEmpty {
       let buckets = changes.buckets.map { ($0.key, $0.value.summary) }
       add(
         Self.setBuckets(
           account, .texts(buckets.map(\.0.entityType)), .texts(buckets.map(\.0.project)),
-          .texts(buckets.map(\.0.bucket)), .integers(buckets.map(\.1.count)), .texts(buckets.map(\.1.digest))))
+          .texts(buckets.map(\.0.bucket)), .integers(buckets.map(\.1.count)),
+          .texts(buckets.map { form.stored($0.1.digest, at: .bucket($0.0)) })))
     }
     applyRest(of: changes)
   }
@@ -60,13 +61,13 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
       guard let old else { continue }
       for value in Set(old.uniqueValues).subtracting(new?.uniqueValues ?? []) {
         add(
-          Self.removeValue(account, .text(value.entityType), .text(value.key), .text(IndexText.of(value.value))))
+          Self.removeValue(account, .text(value.entityType), .text(value.key), .text(form.indexed(value.value))))
       }
       for reference in Set(old.references).subtracting(new?.references ?? []) {
         add(
           Self.removeReference(
             account, .text(reference.entityType), .text(reference.reference),
-            .text(IndexText.of(reference.target)), .text(old.name.entityUuid)))
+            .text(form.indexed(reference.target)), .text(old.name.entityUuid)))
       }
       if new == nil { add(Self.removeRecord(account, .text(old.name.entityType), .text(old.name.entityUuid))) }
     }
@@ -84,13 +85,13 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
       add(
         Self.addValues(
           account, .texts(values.map(\.0.entityType)), .texts(values.map(\.0.key)),
-          .texts(values.map { IndexText.of($0.0.value) }), .texts(values.map(\.1))))
+          .texts(values.map { form.indexed($0.0.value) }), .texts(values.map(\.1))))
     }
     if !references.isEmpty {
       add(
         Self.addReferences(
           account, .texts(references.map(\.0.entityType)), .texts(references.map(\.0.reference)),
-          .texts(references.map { IndexText.of($0.0.target) }), .texts(references.map(\.1))))
+          .texts(references.map { form.indexed($0.0.target) }), .texts(references.map(\.1))))
     }
   }
 
@@ -106,18 +107,19 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
   /// Responses, devices, tombstones and jobs.
   private func applyRest(of changes: AccountChanges) {
     if !changes.responses.isEmpty {
-      let responses = changes.responses.sorted { $0.key < $1.key }
+      let responses = changes.responses.map { (IndexText.of($0.key), $0.value) }.sorted { $0.0 < $1.0 }
+      let forms = responses.map { stored($0.1.response, of: $0.0) }
       add(
         Self.addResponses(
-          account, .texts(responses.map { IndexText.of($0.key) }), .texts(responses.map(\.value.response.result)),
-          .texts(responses.map(\.value.response.digest)), .integers(responses.map(\.value.storedAt))))
+          account, .texts(responses.map(\.0)), .texts(forms.map(\.result)), .texts(forms.map(\.digest)),
+          .integers(responses.map(\.1.storedAt))))
     }
     if !changes.marks.isEmpty {
-      let marks = changes.marks.sorted { $0.key < $1.key }
+      let marks = changes.marks.map { (IndexText.of($0.key), $0.value) }.sorted { $0.0 < $1.0 }
       add(
         Self.setMarks(
-          account, .texts(marks.map { IndexText.of($0.key) }), .integers(marks.map(\.value.mark.counter)),
-          .texts(marks.map(\.value.mark.digest)), .integers(marks.map(\.value.seenAt))))
+          account, .texts(marks.map(\.0)), .integers(marks.map(\.1.mark.counter)),
+          .texts(marks.map { form.stored($0.1.mark.digest, at: .device($0.0)) }), .integers(marks.map(\.1.seenAt))))
     }
     for (name, time) in changes.tombstones {
       let place: [PostgresValue] = [account, .text(name.entityType), .text(name.entityUuid)]
@@ -142,16 +144,37 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
     add(Self.removeAllBuckets(account))
   }
 
+  /// Returns a response with the stored forms of its result and digest.
+  /// - Parameter key: the idempotency key in its form in the index.
+  private func stored(_ response: StoredResponse, of key: String) -> StoredResponse {
+    StoredResponse(
+      result: form.stored(response.result, at: .response("result", key)),
+      digest: response.digest.map { form.stored($0, at: .response("digest", key)) })
+  }
+
   func rewriteResponses(_ rewrite: (String) throws -> String?) throws {
     var last = ""
     while true {
       let found = try run(Self.responsePage(account, .text(last), .integer(Self.responsesAtOnce)))
-        .map { (key: $0.text(0), result: $0.text(1)) }
+        .map { (key: $0.text(0), response: try response($0)) }
       guard let end = found.last else { return }
       last = end.key
-      let changed = try found.compactMap { response in try rewrite(response.result).map { (response.key, $0) } }
-      for (key, result) in changed { add(Self.setResponse(account, .text(key), .text(result))) }
+      for (key, response) in found {
+        guard let result = try rewrite(response.result) else { continue }
+        let new = stored(StoredResponse(result: result, digest: response.digest), of: key)
+        add(Self.setResponse(account, .text(key), .text(new.result), .optional(new.digest)))
+      }
     }
+  }
+
+  /// Stores the values that are not derived from records, responses and digests of devices, in the current form.
+  func rewriteRest() throws {
+    try rewriteResponses { $0 }
+    let marks = try run(Self.allMarks(account)).map { row in
+      let id = row.text(0)
+      return (id, form.stored(try form.text(row.text(1), at: .device(id)), at: .device(id)))
+    }
+    add(Self.setDigests(account, .texts(marks.map(\.0)), .texts(marks.map(\.1))))
   }
 
   private static let responsesAtOnce: Int64 = 500
@@ -231,11 +254,22 @@ extension PostgresRowsWriter {
     """)
   private static let responsePage = Statement(
     """
-    SELECT idempotency_key, result FROM fieldvault.response
+    SELECT idempotency_key, result, digest FROM fieldvault.response
     WHERE account_id = $1::uuid AND idempotency_key > $2::text ORDER BY idempotency_key LIMIT $3::bigint
     """)
   private static let setResponse = Statement(
-    "UPDATE fieldvault.response SET result = $3::text WHERE account_id = $1::uuid AND idempotency_key = $2::text")
+    """
+    UPDATE fieldvault.response SET result = $3::text, digest = $4::text
+    WHERE account_id = $1::uuid AND idempotency_key = $2::text
+    """)
+  private static let allMarks = Statement(
+    "SELECT device_id, digest FROM fieldvault.device WHERE account_id = $1::uuid")
+  private static let setDigests = Statement(
+    """
+    UPDATE fieldvault.device AS device SET digest = new.digest
+    FROM unnest($2::text[], $3::text[]) AS new (device_id, digest)
+    WHERE device.account_id = $1::uuid AND device.device_id = new.device_id
+    """)
   private static let setMarks = Statement(
     """
     INSERT INTO fieldvault.device (account_id, device_id, counter, digest, seen_at)

@@ -28,13 +28,14 @@ public final class PostgresStorage: RecordStorage {
   /// - Parameters:
   ///   - committed: is told of the changes of each account by this node.
   ///   - log: receives each failure that no request returns. The text contains no value of a record.
-  /// - Throws: `SQLError` if a schema file fails.
+  /// - Throws: `SQLError` if a schema file fails; ``ServerError`` without the keys of sealed values.
   public init(
     _ database: PostgresDatabase, schemas: [Schema],
     committed: @escaping @Sendable (AccountName, CommittedChanges) -> Void = { _, _ in },
     log: @escaping @Sendable (String) -> Void = { _ in }
   ) throws {
     let environment = database.environment
+    try database.setUp { try SealKeys.check(database.settings.sealKeys, $0) }
     let schema = try AccountSchema(schemas, environment: environment)
     let waiters = AccountWaiters(environment, isTold: false)
     (self.database, self.schema, self.waiters) = (database, schema, waiters)
@@ -59,12 +60,16 @@ public final class PostgresStorage: RecordStorage {
   ) async throws -> Result {
     try await whenUpToDate(account) { [database, schema, set] in
       try await database.transaction(.reading(account)) { connection in
-        let account = try AccountRow.key(account)
+        let key = try AccountRow.key(account)
         let row = try AccountRow(
-          try connection.begin(TransactionStatements.beginReading, [AccountRow.read(account)]).last)
+          try connection.begin(TransactionStatements.beginReading, [AccountRow.read(key)]).last)
         try connection.checkIncarnation(of: row)
-        guard row.isUpToDate(with: set, connection) else { throw IsOutdated() }
-        let result = try body(AccountReader(PostgresRows(connection, account, row.header), schema))
+        guard row.isUpToDate(with: set, isSealing: database.settings.sealKeys != nil, connection) else {
+          throw IsOutdated()
+        }
+        let rows = PostgresRows(connection, key, row.header)
+        rows.form = try row.form(of: account, database.settings.sealKeys, database.environment.random)
+        let result = try body(AccountReader(rows, schema))
         _ = try connection.run(TransactionStatements.commit())
         return result
       }
@@ -92,7 +97,10 @@ public final class PostgresStorage: RecordStorage {
     try await whenUpToDate(account) { [database, schema, set] in
       try await database.transaction(.writing(account)) { connection in
         let (row, rows) = try AccountRow.lock(account, connection)
-        guard row.isUpToDate(with: set, connection) else { throw IsOutdated() }
+        guard row.isUpToDate(with: set, isSealing: database.settings.sealKeys != nil, connection) else {
+          throw IsOutdated()
+        }
+        rows.form = try row.form(of: account, database.settings.sealKeys, database.environment.random)
         let writer = try AccountWriter(rows, schema, database.environment)
         let result = try body(writer)
         let (changes, hasJobs) = try writer.finish()
@@ -112,13 +120,18 @@ public final class PostgresStorage: RecordStorage {
     }
   }
 
-  /// Applies new schema files to the records of an account, and begins a new epoch after a failover that may have lost
-  /// changes.
-  private func bringUpToDate(_ account: AccountName) async throws {
-    let (schema, set, environment) = (schema, set, database.environment)
+  /// Applies new schema files to the records of an account, begins a new epoch after a failover that may have lost
+  /// changes, and seals the values of an account without a key if the node has keys.
+  /// - Parameter isRenewingKey: whether a sealed account gets a new key as well.
+  private func bringUpToDate(_ account: AccountName, isRenewingKey: Bool = false) async throws {
+    let (schema, set, environment, keys) = (schema, set, database.environment, database.settings.sealKeys)
     let committed = try await database.transaction(.writing(account)) { connection -> CommittedChanges? in
       let (row, rows) = try AccountRow.lock(account, connection)
       _ = try connection.run(TransactionStatements.allowIdleness())
+      let former = try row.form(of: account, keys, environment.random)
+      let seal = row.sealedKey == nil || isRenewingKey ? keys?.makeSeal(environment.random) : nil
+      // An account without schemas has no values.
+      rows.form = row.schemaSet == nil ? seal.map { ValueForm($0, environment.random) } ?? former : former
       let writer = try AccountWriter(rows, schema, environment)
       let now = environment.now
       if row.schemaSet == nil {
@@ -128,6 +141,16 @@ public final class PostgresStorage: RecordStorage {
         if try set.continues(before) { _ = try writer.upgrade(from: before.schemas, at: now) }
       }
       if row.incarnation != connection.incarnationNumber { _ = try writer.startEpoch(at: now) }
+      if let seal, let keys {
+        if row.schemaSet != nil {
+          rows.form = ValueForm(seal, replacing: former, environment.random)
+          try writer.rebuild()
+          try rows.rewriteRest()
+          rows.form = ValueForm(seal, environment.random)
+        }
+        let wrapped = try keys.wrap(seal, of: account, on: connection, environment.random)
+        _ = try rows.run(AccountRow.keep(sealedKey: wrapped, of: rows.account))
+      }
       let (committed, _) = try writer.finish()
       try set.save(to: connection)
       _ = try rows.run(AccountRow.markUpToDate(rows.account, .text(set.digest), .integer(connection.incarnationNumber)))
@@ -135,6 +158,40 @@ public final class PostgresStorage: RecordStorage {
       return committed
     }
     if let committed { changes.announce(account, committed) }
+  }
+
+  // MARK: Keys
+
+  /// Wraps the keys of all accounts under the first key of the file, and seals the accounts that are not sealed. The other keys
+  /// of the file are not needed afterwards.
+  /// - Parameter isRenewing: whether each account gets a new key too, under which its values are sealed again.
+  /// - Returns: the number of accounts that changed.
+  /// - Throws: ``ServerError``; the accounts so far stay changed then, and the call can be repeated.
+  public func rotateSealKeys(renewingAccountKeys isRenewing: Bool) async throws -> Int {
+    guard let keys = database.settings.sealKeys else { return 0 }
+    let environment = database.environment
+    let accounts = try await database.transaction(.other) { connection in
+      _ = try connection.begin(TransactionStatements.begin, [])
+      let name = try keys.makeFirstKeyCurrent(connection)
+      _ = try connection.run(TransactionStatements.commit())
+      return try connection.run(SealKeys.accounts(wrappedOtherwiseThan: isRenewing ? nil : name)).map {
+        AccountName(name: $0.text(0), folder: $0.text(1))
+      }
+    }
+    for account in accounts {
+      let isSealed = try await database.transaction(.writing(account)) { connection in
+        let (row, rows) = try AccountRow.lock(account, connection)
+        if let sealed = row.sealedKey, !isRenewing {
+          let seal = try keys.open(sealed, of: account)
+          let wrapped = try keys.wrap(seal, of: account, on: connection, environment.random)
+          _ = try rows.run(AccountRow.keep(sealedKey: wrapped, of: rows.account))
+        }
+        try rows.commit()
+        return row.sealedKey != nil
+      }
+      if !isSealed || isRenewing { try await bringUpToDate(account, isRenewingKey: isRenewing) }
+    }
+    return accounts.count
   }
 
   // MARK: Jobs
@@ -167,11 +224,14 @@ public final class PostgresStorage: RecordStorage {
     }
   }
 
-  /// Creates the views of the schemas.
+  /// Creates the views of the schemas, or removes those that cannot read sealed values.
   private func createViews() -> Task<Void, any Error> {
     startTask { [database, log, views = ReportViews(schema.map, set)] in
       do {
-        try await database.transaction(.other) { try views.create(on: $0, log: log) }
+        let isSealing = database.settings.sealKeys != nil
+        try await database.transaction(.other) { connection in
+          try isSealing ? views.remove(on: connection, log: log) : views.create(on: connection, log: log)
+        }
       } catch {
         log("the views for reports are not up to date: \(error)")
       }

@@ -23,22 +23,37 @@ struct ReportViews {
   /// Creates the views, unless the database has those of the same or of newer schemas.
   /// - Parameter log: receives why a view stays as it is, for example because another view depends on it.
   func create(on connection: PostgresConnection, log: (String) -> Void) throws {
-    _ = try connection.begin(
-      TransactionStatements.begin, [Statement("SELECT pg_advisory_xact_lock($1::bigint)")(.integer(DatabaseSetup.lock))]
-    )
+    try begin(connection)
     if try isNeeded(connection) {
       try set.save(to: connection)
       let views = map.views
-      let names = Set(views.map(\.name))
-      for name in try connection.run(Self.names()).map({ $0.text(0) }) where !names.contains(name) {
-        try attempt(["DROP VIEW fieldvault_report.\(SQL.quoted(name))"], on: connection) {
-          log("the view fieldvault_report.\(name) of a former schema cannot be removed: \($0)")
-        }
-      }
+      try removeAll(except: Set(views.map(\.name)), on: connection, log: log)
       for view in views { try replace(view, on: connection, log: log) }
       _ = try connection.run(Self.note(.text(set.digest)))
     }
     _ = try connection.run(TransactionStatements.commit())
+  }
+
+  /// Removes all views, because values are sealed.
+  /// - Parameter log: receives why a view stays.
+  func remove(on connection: PostgresConnection, log: (String) -> Void) throws {
+    try begin(connection)
+    try removeAll(except: [], on: connection, log: log)
+    _ = try connection.run([Self.note(.null), TransactionStatements.commit()])
+  }
+
+  private func begin(_ connection: PostgresConnection) throws {
+    _ = try connection.begin(
+      TransactionStatements.begin, [Statement("SELECT pg_advisory_xact_lock($1::bigint)")(.integer(DatabaseSetup.lock))]
+    )
+  }
+
+  private func removeAll(except kept: Set<String>, on connection: PostgresConnection, log: (String) -> Void) throws {
+    for name in try connection.run(Self.names()).map({ $0.text(0) }) where !kept.contains(name) {
+      try attempt(["DROP VIEW fieldvault_report.\(SQL.quoted(name))"], on: connection) {
+        log("the view fieldvault_report.\(name), which is no longer valid, cannot be removed: \($0)")
+      }
+    }
   }
 
   private func isNeeded(_ connection: PostgresConnection) throws -> Bool {

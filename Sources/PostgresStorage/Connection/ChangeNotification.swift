@@ -28,7 +28,8 @@ struct ChangeNotification: Equatable {
         projects.contains(Self.epoch)
         ? CommittedChanges(epochAt: last)
         : CommittedChanges(
-          first...last, projects: projects.contains(Self.all) ? nil : projects, author: words[3].isEmpty ? nil : words[3])
+          first...last, projects: projects.contains(Self.all) ? nil : projects,
+          author: words[3].isEmpty ? nil : words[3])
     }
     self.changes = changes
   }

@@ -28,12 +28,22 @@ public final class PostgresDatabase: Sendable {
     pool = ConnectionPool(
       size: settings.connections, waitLimit: .seconds(settings.lockSeconds), clock: clock,
       connect: { try Self.connect(settings, clock) })
+    serverUuid = try Self.setUp(settings, clock) { try DatabaseSetup(environment).apply(to: $0) }
+  }
+
+  /// Runs a part of the start of a program on a connection of its own.
+  private static func setUp<Result>(
+    _ settings: PostgresSettings, _ clock: Clock, _ body: (PostgresConnection) throws -> Result
+  ) throws -> Result {
     do {
-      let connection = try PostgresConnection(settings, clock: clock)
-      serverUuid = try DatabaseSetup(environment).apply(to: connection)
+      return try body(PostgresConnection(settings, clock: clock))
     } catch let error as PostgresError {
-      throw Self.setupFailure(error)
+      throw setupFailure(error)
     }
+  }
+
+  func setUp<Result>(_ body: (PostgresConnection) throws -> Result) throws -> Result {
+    try Self.setUp(settings, environment.clock, body)
   }
 
   private static func connect(_ settings: PostgresSettings, _ clock: Clock) throws -> PostgresConnection {

@@ -339,5 +339,11 @@ enum PostgresLayout {
         END $$
         """,
       ]),
+    Migration(
+      version: 3, name: "sealed_values",
+      statements: [
+        "ALTER TABLE fieldvault.account ADD COLUMN sealed_key text -- the key of the account, wrapped; NULL if values are not sealed",
+        "ALTER TABLE fieldvault.server ADD COLUMN seal_key text -- the name of the key under which new ones are wrapped",
+      ]),
   ]
 }

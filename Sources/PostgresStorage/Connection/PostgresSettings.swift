@@ -10,6 +10,8 @@ public struct PostgresSettings: Sendable {
   public var isPooled = false
   /// The number of connections, at least 2.
   public var connections = 16
+  /// The keys under which values from records are sealed; `nil` if they are stored as they are.
+  public var sealKeys: SealKeys?
   /// The time after which the database ends a statement, in seconds.
   public var statementSeconds = 15
   /// The time that a statement waits for a lock, in seconds.
