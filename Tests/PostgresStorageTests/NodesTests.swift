@@ -98,19 +98,28 @@ import Testing
   func order() async throws {
     let nodes = try nodes(3)
     defer { for node in nodes { node.close() } }
-    let (writers, each) = (6, 40)
+    // `scripts/long` sets a million changes.
+    let count = ProcessInfo.processInfo.environment["FIELDVAULT_TEST_CHANGES"].flatMap(Int.init) ?? 720
+    let (writers, perWrite) = (6, max(3, count / 10_000))
+    let each = count / writers / perWrite
     try await withThrowingTaskGroup(of: Void.self) { group in
       for writer in 0..<writers {
         group.addTask {
-          for _ in 0..<each { _ = try await nodes[writer % 3].write(account) { try project("Elm", in: $0) } }
+          for _ in 0..<each {
+            try await nodes[writer % 3].write(account) { data in
+              for _ in 0..<perWrite { _ = try project("Elm", in: data) }
+            }
+          }
         }
       }
       for node in nodes {
         group.addTask {
           var last: Int64 = 0
-          while last < Int64(writers * each) {
+          while last < Int64(writers * each * perWrite) {
             try Task.checkCancellation()
-            let page = try await node.read(account) { [last] in try $0.changes(after: last, limit: 7, projects: nil) }
+            let page = try await node.read(account) { [last] in
+              try $0.changes(after: last, limit: max(7, count / 2_000), projects: nil)
+            }
             let numbers = page.records.map(\.sequence)
             #expect(numbers == numbers.indices.map { last + 1 + Int64($0) })
             last = page.end

@@ -6,7 +6,7 @@ extension SimulatedWorld {
   /// Moves all users to another server, which has no records. Devices send all records that they have.
   func moveToOtherServer() throws {
     // Files that only the old server has are lost, and the service has a token of the old server.
-    guard album == nil, service == nil else { return }
+    guard album == nil, service == nil, server.mirror == nil else { return }
     try repair()
     for device in devices { try rest(device) }
     try beginIncident()

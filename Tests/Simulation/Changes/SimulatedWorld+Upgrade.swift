@@ -91,7 +91,7 @@ extension SimulatedWorld {
     let server = server
     try repair()
     // A device with the old name of a column sends its old value again after a rollback.
-    if !isSettling, changes.random.chance(0.4), changes.upgrade?.isForAll == false {
+    if !isSettling, changes.random.chance(0.4), changes.upgrade?.isForAll == false, server.mirror == nil {
       try backUpServer()
       let time = scheduler.now + Int64(changes.random.number(5_000_000..<60_000_000))
       changes.upgrade?.rollback = time
@@ -99,7 +99,7 @@ extension SimulatedWorld {
     try perform { try await server.stop(byPowerCut: false) }
     server.machine.heal()
     server.workload = workload
-    failDuringUpgrade(server.machine)
+    if server.mirror == nil { failDuringUpgrade(server.machine) }
     do {
       try perform { try await server.start() }
     } catch {

@@ -24,6 +24,8 @@ final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
   /// Whether the data may lack the history of tables that an upgrade has added.
   private var mayLackHistory = false
   private var isCompletingHistory = false
+  /// The server on PostgreSQL that executes all requests too; `nil` in most worlds.
+  var mirror: PostgresMirror?
   /// The greatest size of a file in bytes; `nil` for the usual limit.
   var fileLimit: Int64?
 
@@ -62,6 +64,7 @@ final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
     settings.retentionDays = 90
     let data = try await TransactionMeter.asUpgrade { try ServedData(settings) }
     self.data = data
+    try mirror?.start(like: settings)
     data.startHousekeeping()
     mayLackHistory = workload.isUpgraded
     trace.note("server", "starts")
@@ -80,7 +83,9 @@ final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
     let generation = generation
     running += 1
     defer { running -= 1 }
-    guard await completeHistory(data) else { return nil }
+    guard await completeHistory(data), await mirror?.begin(request) != false else { return nil }
+    defer { mirror?.end(request) }
+    let arrived = request
     var request = request
     let admitted = data.router.admit(request)
     request.caller = admitted.caller
@@ -95,6 +100,7 @@ final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
       }
     case .ignore, .collect: response = await data.router.respond(to: request)
     }
+    if let response { await mirror?.execute(arrived, response) }
     guard generation == self.generation else { return nil }
     if let file = response?.file {
       guard let bytes = Self.bytes(of: file) else { return nil }
@@ -171,6 +177,7 @@ final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
     data.stopWaiting()
     while running > 0 { try await machine.scheduler.sleep(1000) }
     await data.close(waitingAtMost: .zero)
+    await mirror?.stop()
     // Tasks that still have the data end.
     try await machine.scheduler.sleep(1000)
     if byPowerCut { try machine.restart() }

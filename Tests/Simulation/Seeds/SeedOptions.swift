@@ -25,9 +25,9 @@ struct SeedOptions: Sendable {
   var worker: (number: Int, of: Int)?
 
   static let usage = """
-    usage: scripts/simulate --seeds N [--first SEED] [--until-violation] [--results FILE]
+    usage: scripts/simulate --seeds N [--first SEED] [--until-violation] [--results FILE] [--postgresql]
            scripts/simulate SEED [--quiet] [--minimise] [--watch UUID] [--devices N] [--writes N] [--without FAULT,...]
-             [--with CHANGE,...] [--photos] [--remote server|rest]
+             [--with CHANGE,...] [--photos] [--remote server|rest] [--postgresql]
            scripts/simulate --schema NUMBER
            scripts/simulate --processes [OPTIONS]
     """
@@ -74,6 +74,9 @@ struct SeedOptions: Sendable {
           }
           scale.with.insert(change)
         }
+      case "--postgresql":
+        (scale.isMirrored, scale.remote) = (true, .server)
+        scale.without.formUnion(WorldScale.withoutMirror)
       case "--photos": scale.alwaysHasPhotos = true
       case "--remote":
         let name = try word(next, "server or rest")
@@ -145,6 +148,10 @@ struct WorldScale: Equatable, Sendable {
   var alwaysHasPhotos = false
   /// The peer; `nil` for the one that the seed decides.
   var remote: Remote?
+  /// Whether a server on PostgreSQL executes all requests too.
+  var isMirrored = false
+  /// What happens to the data of one server only, beside its requests.
+  static let withoutMirror: Set<Fault> = [.incident, .photo, .retention, .revocation, .absence, .emptiness, .family]
 
   /// The options that give this scale.
   var options: String {
@@ -154,6 +161,7 @@ struct WorldScale: Equatable, Sendable {
     if alwaysHasPhotos { text += " --photos" }
     if !with.isEmpty { text += " --with " + with.map(\.rawValue).sorted().joined(separator: ",") }
     if let remote { text += " --remote \(remote.rawValue)" }
+    if isMirrored { text += " --postgresql" }
     return text
   }
 }

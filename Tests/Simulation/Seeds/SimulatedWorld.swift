@@ -77,6 +77,11 @@ final class SimulatedWorld {
       : nil
     (server.fileLimit, network.bodyLimit) = (album?.limit, album?.bodyLimit)
     try Self.copy(template.data, server.path)
+    if scale.isMirrored, api == nil {
+      let mirror = PostgresMirror(machine, trace, seed: seed)
+      try mirror.create(like: server, template)
+      server.mirror = mirror
+    }
     let count = random.pick(api == nil ? [4, 4, 4, 4, 4, 4, 4, 4, 5, 6] : [1, 2, 2, 3, 4])
     for number in 0..<(scale.devices ?? count) {
       let device = try addDevice(token: template.tokens[number])
@@ -219,10 +224,10 @@ final class SimulatedWorld {
         random.pick([Machine.everyOperation, [simulated_write], [simulated_sync]]), after: random.number(0..<600),
         random.pick([simulated_io_error, simulated_full]))
     case 3:
-      guard has(.power), api == nil else { return }
+      guard has(.power), api == nil, server.mirror == nil else { return }
       server.machine.fail(Machine.everyOperation, after: random.number(0..<3_000), simulated_power_cut)
     case 4:
-      guard has(.disk), api == nil else { return }
+      guard has(.disk), api == nil, server.mirror == nil else { return }
       server.machine.fail(
         random.pick([Machine.everyOperation, [simulated_write], [simulated_sync]]), after: random.number(0..<600),
         random.pick([simulated_io_error, simulated_full]))
@@ -234,7 +239,7 @@ final class SimulatedWorld {
       try restart(random.pick(devices), byPowerCut: has(.power) && random.chance(0.5))
     case 7:
       guard has(.restart), api == nil else { return }
-      try restartServer(byPowerCut: has(.power) && random.chance(0.5))
+      try restartServer(byPowerCut: has(.power) && random.chance(0.5) && server.mirror == nil)
     default: break
     }
   }
@@ -260,7 +265,9 @@ final class SimulatedWorld {
 
   /// Restarts the programs that have met a fault of their disk, and heals the disks.
   func repair() throws {
-    if let violation = network.violation ?? service?.violation ?? api?.violation { throw violation }
+    if let violation = network.violation ?? service?.violation ?? api?.violation ?? server.mirror?.violation {
+      throw violation
+    }
     for machine in devices.map(\.machine) + [temporary] { try SecrecyCheck.checkWrites(to: machine) }
     try TransactionMeter.check()
     network.atResponse = [:]
