@@ -264,7 +264,7 @@ struct SealKeyFile {
   func badKeys() async throws {
     let good = try file.lines[0]
     let wrong: [([String], Int, String)] = [
-      ([], 0o600, "line 1"), ([good, ""], 0o600, "line 2"), ([good, good + "0"], 0o600, "line 2"),
+      ([], 0o600, "has no key"), ([good, ""], 0o600, "line 2"), ([good, good + "0"], 0o600, "line 2"),
       ([String(good.dropLast()) + "g"], 0o600, "line 1"), ([good], 0o644, "other users"),
       (Array(repeating: good, count: 101), 0o600, "more than 100"),
     ]
@@ -293,6 +293,9 @@ struct SealKeyFile {
     let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
     #expect(Set(lines.map(\.count)) == [64] && lines.count == 2)
     #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+    try file.write([])
+    let only = try SealKeys.addKey(to: file.path)
+    #expect(try file.keys().current == only)
     try file.write(["no key"])
     #expect(throws: ServerError.self) { try SealKeys.addKey(to: file.path) }
     #expect(try file.lines == ["no key"])

@@ -167,6 +167,11 @@ package final class PostgresServer: @unchecked Sendable {
       "psql", ["-h", folder, "-U", "fv", "-d", database, "-AtqX", "-v", "ON_ERROR_STOP=1", "-c", text])
   }
 
+  /// Writes a dump of a database to nowhere.
+  package func dump(_ database: String) throws {
+    _ = try Self.run(Self.binaries + "/pg_dump", ["-h", folder, "-U", "fv", "-d", database, "-f", "/dev/null"])
+  }
+
   /// Runs pgbench with the settings of a node's session, and returns its output.
   package func pgbench(_ options: [String], database: String) throws -> String {
     let settings = PostgresSettings.planning.map { "-c \($0.name)=\($0.value)" }.joined(separator: " ")

@@ -21,7 +21,7 @@ public final class SealKeys: Sendable {
   /// - Throws: ``ServerError`` with `badSealKeys`; `KeyError` without memory.
   public init(file path: String) throws {
     self.path = path
-    keys = Locked(try Self.read(path))
+    keys = Locked(try Self.keys(in: path))
   }
 
   /// Adds a new key before the first line of a file, which is created if it is missing. Accounts are wrapped under it after a
@@ -58,6 +58,12 @@ public final class SealKeys: Sendable {
   private static let mostKeys = 100
   private static let mostBytes = mostKeys * (keyBytes * 2 + 2) + 1
 
+  private static func keys(in path: String) throws -> [Key] {
+    let keys = try read(path)
+    if keys.isEmpty { throw ServerError(.badSealKeys, "\(path) has no key", remedy: .makeSealKey(file: path)) }
+    return keys
+  }
+
   private static func read(_ path: String) throws -> [Key] {
     var content = try SecretFile.content(of: path, errors: .badSealKeys, limit: mostBytes)
     defer { sodium_memzero(&content, content.count) }
@@ -66,11 +72,11 @@ public final class SealKeys: Sendable {
     for (index, line) in lines.enumerated() {
       let digits = line.last == 0x0D ? line.dropLast() : line
       // The line after the last end of line.
-      if digits.isEmpty, index == lines.count - 1, index > 0 { break }
+      if digits.isEmpty, index == lines.count - 1 { break }
       guard digits.count == keyBytes * 2, digits.allSatisfy({ HexText.value($0) < 16 }) else {
         throw ServerError(
           .badSealKeys, "line \(index + 1) of \(path) is no key of \(keyBytes * 2) hexadecimal digits",
-          remedy: .makeSealKey(file: path))
+          hint: "correct the line, or remove it if no account needs its key")
       }
       let bytes = try SecureBytes(count: keyBytes) { target in
         for place in 0..<keyBytes {
@@ -101,7 +107,7 @@ public final class SealKeys: Sendable {
   /// - Throws: ``ServerError`` with `badSealKeys` if the file lacks the key.
   private func key(_ name: String) throws -> Key {
     if let key = keys.withLock({ $0.first { $0.name == name } }) { return key }
-    let read = try Self.read(path)
+    let read = try Self.keys(in: path)
     keys.withLock { $0 = read }
     guard let key = keys.withLock({ $0.first { $0.name == name } }) else {
       throw ServerError(

@@ -159,6 +159,13 @@ actor PushSender {
     return try ChangesPage(wire: SyncValue(parsing: String(decoding: response.body, as: UTF8.self)))
   }
 
+  /// Returns the status of a response without looking at its content.
+  func get(_ path: String) async throws -> Int {
+    var request = HTTPRequest(path)
+    request.headers = [(WireProtocol.header, String(WireProtocol.version))]
+    return try await transport.send(request).status
+  }
+
   private func operation(_ type: String, _ uuid: String, _ fields: SyncObject) -> PushOperation {
     PushOperation(
       operationId: uuid, idempotencyKey: uuid, kind: .create, entityType: type, entityUuid: uuid, baseVersion: 0,

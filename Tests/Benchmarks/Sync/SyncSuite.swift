@@ -13,14 +13,19 @@ struct SyncSizes {
   var commands = 100_000
   var queuedFew = 5_000
   var queuedMany = 100_000
+  /// The number of operations and records for the comparison with an earlier version.
   var compared = 20_000
   var waiting = 1_000
+  var accounts = 1_000
+  /// The number of records of the larger account whose digests are compared.
+  var digested = 50_000
 
   /// The sizes that the promises name, which take a quarter of an hour.
   static let whole: SyncSizes = {
     var sizes = SyncSizes()
     (sizes.store, sizes.storeSmall, sizes.queue, sizes.photos) = (500_000, 5_000, 1_000_000, 500)
     (sizes.waiting, sizes.queuedMany, sizes.compared) = (10_000, 1_000_000, 100_000)
+    (sizes.accounts, sizes.digested) = (10_000, 1_000_000)
     return sizes
   }()
 }
@@ -67,6 +72,7 @@ struct SyncSuite {
       tell(try await QueueBenchmark(folder: folder + "/queued", sizes: sizes).findings())
       tell(try await PostgresPushBenchmark(folder: folder + "/server", rounds: rounds).findings())
       tell(try await WaitingBenchmark(folder: folder + "/waiting", devices: sizes.waiting).findings())
+      try await ServerSuite(folder: folder + "/accounts", sizes: sizes).run(tell)
     }
     if parts.contains("photos") {
       tell(

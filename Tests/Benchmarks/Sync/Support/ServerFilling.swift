@@ -25,6 +25,13 @@ enum ServerFilling {
     return try directory.addUser(name, account: name).token
   }
 
+  /// Adds users with accounts of their own.
+  static func addUsers(_ count: Int, in folder: String) throws {
+    let directory = try ServerDirectory(in: try ServerFolder(folder, isCreating: true))
+    defer { directory.close() }
+    for number in 0..<count { _ = try directory.addUser("user\(number)", account: "company\(number)") }
+  }
+
   /// Adds users with accounts of their own to a database, and returns their tokens.
   static func addUsers(_ count: Int, toDatabase url: String) throws -> [String] {
     let database = try PostgresDatabase(PostgresSettings(url: url))
@@ -51,19 +58,26 @@ enum ServerFilling {
     defer { storage.close() }
     let project = identifier()
     let rooms = (0..<10).map { _ in identifier() }
+    @Sendable func write(_ records: [(type: String, uuid: String, fields: SyncObject)]) async throws {
+      try await storage.write(account) { writer in
+        for record in records {
+          let state = RecordState(fields: record.fields, updatedAt: time)
+          _ = try writer.store(
+            RecordName(record.type, record.uuid), over: nil, state, createdAt: time, at: time)
+        }
+      }
+    }
+    try await write(
+      [("Project", project, ["title": "House"])]
+        + rooms.map { ("Room", $0, ["projectId": .text(project), "title": "Room", "squareFootage": 120]) })
+    for start in stride(from: 0, to: count, by: 10_000) {
+      try await write(
+        (start..<min(start + 10_000, count)).map {
+          ("AtmosphericLog", identifier(), reading($0, project, rooms[$0 % rooms.count]))
+        })
+    }
+    if !editsParents { return FilledAccount(token: token, project: project, room: rooms[0]) }
     try await storage.write(account) { writer in
-      func store(_ type: String, _ uuid: String, _ fields: SyncObject) throws {
-        let state = RecordState(fields: fields, updatedAt: time)
-        _ = try writer.store(RecordName(type, uuid), over: nil, state, createdAt: time, at: time)
-      }
-      try store("Project", project, ["title": "House"])
-      for room in rooms {
-        try store("Room", room, ["projectId": .text(project), "title": "Room", "squareFootage": 120])
-      }
-      for index in 0..<count {
-        try store("AtmosphericLog", identifier(), reading(index, project, rooms[index % rooms.count]))
-      }
-      guard editsParents else { return }
       for name in rooms.map({ RecordName("Room", $0) }) + [RecordName("Project", project)] {
         guard let record = try writer.record(name) else { throw BenchmarkFailure("\(name) is not there") }
         let state = record.state.applying(RecordPatch(fields: ["title": "Edited"], updatedAt: time + 1))
