@@ -262,10 +262,20 @@ import VaultStore
     }
   }
 
-  @Test("Each response of a mixed request has the effect that it has alone")
-  func mixedRequest() throws {
+  @Test(
+    "Each response of a mixed request has the effect that it has alone, also with a trigger that changes other records",
+    arguments: ["", "TEMP", "persistent"])
+  func mixedRequest(_ trigger: String) throws {
     func state(_ respond: (Device, [(PushOperation, PushResult.Outcome)]) throws -> Void) throws -> [String] {
       let device = try Device()
+      if !trigger.isEmpty {
+        try device.write(
+          """
+          CREATE \(trigger == "TEMP" ? "TEMP" : "") TRIGGER telling AFTER UPDATE OF syncStatus ON OfflineSite
+          WHEN NEW.syncStatus = 'synced'
+          BEGIN UPDATE OfflineVisit SET note = 'told' WHERE siteId = NEW.siteId; END
+          """)
+      }
       try device.add(4)
       let batch = try device.seal(12).operations
       try device.write("UPDATE OfflineVisit SET note = 'later' WHERE visitId % 2 = 0")
@@ -281,7 +291,7 @@ import VaultStore
             retryCount, sendCount, scheduledAt, errorMessage, errorStatus, completedAt)
           FROM OfflineSyncQueue
           UNION ALL SELECT json_array(siteId, serverId, syncVersion, isDirty, syncStatus, lastSyncedAt) FROM OfflineSite
-          UNION ALL SELECT json_array(visitId, serverId, syncVersion, isDirty, syncStatus, lastSyncedAt) FROM OfflineVisit
+          UNION ALL SELECT json_array(visitId, serverId, syncVersion, isDirty, syncStatus, lastSyncedAt, note) FROM OfflineVisit
           UNION ALL SELECT json_array(sampleId, serverId, syncVersion, isDirty, syncStatus, lastSyncedAt) FROM OfflineSample
           UNION ALL SELECT json_array(entityType, entityId, fields, syncVersion) FROM SyncBase
           UNION ALL SELECT json_array(entityType, entityId, conflictType, fields) FROM OfflineConflictResolution

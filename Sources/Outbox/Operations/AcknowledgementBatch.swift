@@ -27,15 +27,19 @@ package struct OperationResponse: Sendable {
 ///
 /// A request has at most one operation of each record. Responses that change only the operation and its record are handled
 /// together: their rows are read and written in sets. A merge, a conflict or a version of the inbox may change other records,
-/// so it ends such a group and costs statements of its own.
+/// so it ends such a group and costs statements of its own. In a vault with triggers of a schema or a program, each response is
+/// handled alone.
 struct AcknowledgementBatch: SyncComponent {
   let sync: SyncTransaction
 
   func handle(_ responses: [OperationResponse], counts: inout PushCounts) throws {
     var rest = responses[...]
+    // Such a trigger may change other records of the request when the common fields of one change.
+    let isSeparate = try DerivedTriggers.hasOthers(in: connection)
     while !rest.isEmpty {
       let waiting = try changes.recordsInFlight(rest.map(\.sent))
-      let end = rest.firstIndex { $0.mayChangeOthers || waiting.contains($0.sent.entityUuid) } ?? rest.endIndex
+      let end =
+        rest.firstIndex { isSeparate || $0.mayChangeOthers || waiting.contains($0.sent.entityUuid) } ?? rest.endIndex
       let group = rest[..<min(end + 1, rest.endIndex)]
       rest = rest[group.endIndex...]
       try handle(group, endingAt: end, counts: &counts)

@@ -37,6 +37,15 @@ package enum DerivedTriggers {
     package static let none = Additions(ofEntity: { _, _ in [] }, ofAll: { _ in [] }, afterwards: { _, _ in })
   }
 
+  /// Whether the connection sees triggers of a schema or a program too, which may change any record.
+  package static func hasOthers(in connection: Connection) throws -> Bool {
+    try connection.fetchOne(
+      """
+      SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'trigger' AND name NOT GLOB \(prefix + "*")
+        UNION ALL SELECT 1 FROM sqlite_temp_schema WHERE type = 'trigger' AND name NOT GLOB \(prefix + "*"))
+      """, as: Bool.self) ?? false
+  }
+
   /// Drops the triggers before a migration.
   package static func drop(in connection: WriteConnection) throws {
     let names = try connection.fetch(
