@@ -279,10 +279,13 @@ import VaultStore
       try device.add(4)
       let batch = try device.seal(12).operations
       try device.write("UPDATE OfflineVisit SET note = 'later' WHERE visitId % 2 = 0")
-      let outcomes: [PushResult.Outcome] = [
-        .accepted(version: 1, serverId: .integer(3)), Self.problem(403), .waiting(for: "another"), Self.problem(500),
-        .conflict(.notUnique, fields: ["code"], record: nil), .accepted(version: 2, serverId: nil),
-      ]
+      let stored = PushResult.Outcome.accepted(version: 1, serverId: .integer(3))
+      let outcomes: [PushResult.Outcome] =
+        trigger.isEmpty
+        ? [
+          stored, Self.problem(403), .waiting(for: "another"), Self.problem(500),
+          .conflict(.notUnique, fields: ["code"], record: nil), .accepted(version: 2, serverId: nil),
+        ] : [stored]
       try respond(device, batch.enumerated().map { ($1, outcomes[$0 % outcomes.count]) })
       return try device.database.read { db in
         try db.fetch(

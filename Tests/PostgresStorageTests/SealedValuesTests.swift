@@ -206,7 +206,10 @@ struct SealKeyFile {
     #expect(try await rotating.rotateSealKeys(renewingAccountKeys: false) == Self.accounts.count)
     #expect(try await rotating.rotateSealKeys(renewingAccountKeys: false) == 0)
     rotating.close()
-    // The node has read the file before it had the new key, and meets an account that has no key yet.
+    // The node has read the file before it had the new key. An account that has no key yet gets one under the new key.
+    let added = AccountName(name: "added", folder: HexText.text(Environment.system.random.bytes(16)))
+    _ = try PostgresConnection(settings(nil), clock: .system).run(AccountRow.insert(added, at: 1, epoch: newUuid()))
+    try await store(added, on: running)
     try await check(account, on: running)
     try await store(Self.accounts[1], on: running)
     try file.write(Array(try file.lines.dropLast()))
@@ -214,8 +217,10 @@ struct SealKeyFile {
     defer { later.close() }
     for account in Self.accounts.prefix(2) { try await check(account, on: later) }
     #expect(try before.count > 6 && before.isSubset(of: values()), "a rotation leaves values as they are")
-    #expect(try await later.rotateSealKeys(renewingAccountKeys: true) == Self.accounts.count)
+    try await check(added, on: later)
+    #expect(try await later.rotateSealKeys(renewingAccountKeys: true) == Self.accounts.count + 1)
     for account in Self.accounts.prefix(2) { try await check(account, on: later) }
+    try await check(added, on: later)
     #expect(try before.isDisjoint(with: values()), "values are sealed again under a new key")
     // The former key opens nothing.
     try file.write(former)
@@ -240,17 +245,30 @@ struct SealKeyFile {
     try await check(account, on: storage)
   }
 
-  @Test("a sealed value opens only where it was stored", arguments: ["fields", "digest", "keys"])
-  func moved(_ column: String) async throws {
+  @Test(
+    "a sealed value opens only where it was stored", arguments: ["fields", "digest", "keys"],
+    ["another record", "an earlier version"])
+  func moved(_ column: String, _ origin: String) async throws {
     let storage = try makeFirst(try file.keys())
     defer { storage.close() }
     for account in Self.accounts.prefix(2) { try await store(account, on: storage) }
-    _ = try server.sql(
-      """
-      UPDATE fieldvault.record AS record SET \(column) = other.\(column) FROM fieldvault.record AS other
-      WHERE record.entity_type = 'Thing' AND other.entity_type = 'Kind' AND other.account_id = record.account_id
-        AND replace(record.account_id::text, '-', '') = '\(account.folder)'
-      """, database: database)
+    let other = RecordName("Thing", newUuid())
+    _ = try await storage.write(account) { data in
+      try data.store(
+        other, over: nil, RecordState(fields: ["title": "Other"], updatedAt: 5), createdAt: 5, at: 5)
+    }
+    let name = origin == "another record" ? other : thing
+    let place = "replace(account_id::text, '-', '') = '\(account.folder)' AND entity_uuid"
+    let value = try server.sql(
+      "SELECT \(column) FROM fieldvault.record WHERE \(place) = '\(name.entityUuid)'", database: database
+    ).trimmingCharacters(in: .whitespacesAndNewlines)
+    _ = try await storage.write(account) { data in
+      let before = try data.record(thing)
+      let state = try #require(before).state.applying(RecordPatch(fields: ["title": "Later"], updatedAt: 6))
+      return try data.store(thing, over: before, state, createdAt: 5, at: 6)
+    }
+    try server.sql(
+      "UPDATE fieldvault.record SET \(column) = '\(value)' WHERE \(place) = '\(thing.entityUuid)'", database: database)
     let error = await #expect(throws: ServerError.self) { try await check(account, on: storage) }
     #expect(error?.code == .damaged && error?.message.contains("fieldvault.record.\(column)") == true)
     try await check(Self.accounts[1], on: storage)
