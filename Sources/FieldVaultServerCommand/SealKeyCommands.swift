@@ -24,9 +24,7 @@ enum SealKeyNewCommand {
 
 enum SealKeyRotateCommand {
   static func run(_ context: CommandContext) async throws {
-    guard var settings = try context.databaseSettings() else {
-      throw context.arguments.mistake("the database is not named", about: "database", .missingValue)
-    }
+    var settings = PostgresSettings(url: try context.arguments.required("database"))
     settings.sealKeys = try SealKeys(file: try context.arguments.required("seal-key"))
     let database = try PostgresDatabase(settings)
     defer { database.close() }
