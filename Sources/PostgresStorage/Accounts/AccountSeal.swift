@@ -1,4 +1,5 @@
 import CSodium
+import FileServer
 import Platform
 import ServerStorage
 
@@ -41,12 +42,7 @@ final class AccountSeal {
 
   /// Returns the HMAC-SHA-256 of a text in hexadecimal digits.
   func code(_ text: String) -> String {
-    let bytes = Array(text.utf8)
-    var code = [UInt8](repeating: 0, count: Int(crypto_auth_hmacsha256_BYTES))
-    if let key = memory.baseAddress?.advanced(by: Self.sealBytes).assumingMemoryBound(to: UInt8.self) {
-      _ = crypto_auth_hmacsha256(&code, bytes, UInt64(bytes.count), key)
-    }
-    return HexText.text(code)
+    HexText.text(HMAC.sha256(text, keyed: UnsafeRawBufferPointer(rebasing: memory[Self.sealBytes...])))
   }
 }
 

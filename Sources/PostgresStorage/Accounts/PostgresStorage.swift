@@ -165,11 +165,10 @@ public final class PostgresStorage: RecordStorage {
   /// Wraps the keys of all accounts under the first key of the file, and seals the accounts that are not sealed. The other keys
   /// of the file are not needed afterwards.
   /// - Parameter isRenewing: whether each account gets a new key too, under which its values are sealed again.
-  /// - Returns: the number of accounts that changed.
+  /// - Returns: the number of accounts that changed; 0 without keys.
   /// - Throws: ``ServerError``; the accounts so far stay changed then, and the call can be repeated.
   public func rotateSealKeys(renewingAccountKeys isRenewing: Bool) async throws -> Int {
     guard let keys = database.settings.sealKeys else { return 0 }
-    let environment = database.environment
     let accounts = try await database.transaction(.other) { connection in
       _ = try connection.begin(TransactionStatements.begin, [])
       let name = try keys.makeFirstKeyCurrent(connection)
@@ -179,19 +178,24 @@ public final class PostgresStorage: RecordStorage {
       }
     }
     for account in accounts {
-      let isSealed = try await database.transaction(.writing(account)) { connection in
-        let (row, rows) = try AccountRow.lock(account, connection)
-        if let sealed = row.sealedKey, !isRenewing {
-          let seal = try keys.open(sealed, of: account)
-          let wrapped = try keys.wrap(seal, of: account, on: connection, environment.random)
-          _ = try rows.run(AccountRow.keep(sealedKey: wrapped, of: rows.account))
-        }
-        try rows.commit()
-        return row.sealedKey != nil
-      }
-      if !isSealed || isRenewing { try await bringUpToDate(account, isRenewingKey: isRenewing) }
+      let isWrapped = isRenewing ? false : try await wrapAgain(account, keys)
+      if !isWrapped { try await bringUpToDate(account, isRenewingKey: isRenewing) }
     }
     return accounts.count
+  }
+
+  /// Wraps the key of an account under the current one.
+  /// - Returns: whether the account has a key.
+  private func wrapAgain(_ account: AccountName, _ keys: SealKeys) async throws -> Bool {
+    try await database.transaction(.writing(account)) { [random = database.environment.random] connection in
+      let (row, rows) = try AccountRow.lock(account, connection)
+      if let sealed = row.sealedKey {
+        let wrapped = try keys.wrap(keys.open(sealed, of: account), of: account, on: connection, random)
+        _ = try rows.run(AccountRow.keep(sealedKey: wrapped, of: rows.account))
+      }
+      try rows.commit()
+      return row.sealedKey != nil
+    }
   }
 
   // MARK: Jobs

@@ -334,8 +334,8 @@ package final class AccountWaiters: Sendable {
     state.withLock { $0.accounts[folder]?.waiters }?.tell(changes)
   }
 
-  /// Whether the requests of an account were told of all changes with some numbers. The answer may be no for changes that were
-  /// told long ago.
+  /// Whether the requests of an account, if it has any, were told of all changes with some numbers. The answer may be no for
+  /// changes that were told long ago.
   /// - Parameter folder: the name of the account's folder.
   package func hasTold(_ numbers: ClosedRange<Int64>, folder: String) -> Bool {
     state.withLock { $0.accounts[folder]?.waiters }?.hasTold(numbers) != false
