@@ -72,10 +72,12 @@ extension RemoteChanges {
   }
 
   func keep(_ remote: RemoteRecord, _ missing: MissingReferences) throws {
-    let first = missing.references[0]
+    // The record itself arrives only with this version.
+    let other = missing.references.first { $0.entityType != remote.entityType || $0.uuid != remote.entityUuid }
+    let parent = other ?? missing.references[0]
     try keep(
-      remote, "parent_missing", waitsFor: first.uuid,
-      detail: "\(first.column) refers to a \(first.entityType) that has not been fetched yet")
+      remote, "parent_missing", waitsFor: parent.uuid,
+      detail: "\(parent.column) refers to a \(parent.entityType) that has not been fetched yet")
   }
 
   func forgetKept(_ type: String, _ uuid: String) throws {

@@ -161,10 +161,14 @@ struct AgreementCheck {
       let fields = remote.state.fields
       var found = Set(try MissingParents(catalog: catalog, connection: connection).of([remote]).map(\.uuid))
       found.insert(waitsFor)
-      let lacks = try table.keys.contains { key in
-        try key.columns.count > 1 && table.lacksParent(by: key, in: fields, connection)
+      let lacked = try table.keys.filter { try table.lacksParent(by: $0, in: fields, connection) }
+      // The device may have the referenced record without its UNIQUE value, so that only the key shows what is missing.
+      for key in lacked where key.columns.count == 1 {
+        if case .text(let uuid)? = fields[key.columns[0]] { found.insert(uuid) }
       }
-      if lacks { found.formUnion(try parents(of: fields, table, catalog, connection).map(\.uuid)) }
+      if lacked.contains(where: { $0.columns.count > 1 }) {
+        found.formUnion(try parents(of: fields, table, catalog, connection).map(\.uuid))
+      }
       missing[remote.entityUuid] = found
     }
     return missing
