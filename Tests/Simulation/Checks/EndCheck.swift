@@ -127,6 +127,15 @@ struct EndCheck {
       markers[version.uuid, default: []].insert(version.marker ?? "")
       if version.isDeleted { deleted.insert(version.uuid) }
     }
+    // The empty account had a value, and a user of another device edited it there. The server has the value of this user, although
+    // it never had the first one.
+    let seen = try seenValues()
+    for uuid in circumstances.misplaced {
+      for marker in markers[uuid] ?? [] {
+        var value = seen[marker]
+        while let earlier = value, markers[uuid, default: []].insert(earlier).inserted { value = seen[earlier] }
+      }
+    }
     var restored: [String: Set<String>] = [:]
     for device in devices {
       restored[device.name] = Set(try device.entries().entries.filter { $0.kind == .revive }.map(\.uuid))
@@ -141,6 +150,15 @@ struct EndCheck {
         ).check()
       }
     }
+  }
+
+  /// The values that users replaced, by the values that they wrote.
+  private func seenValues() throws -> [String: String] {
+    var seen: [String: String] = [:]
+    for device in devices {
+      for entry in try device.entries().entries where entry.kind == .mark { seen[entry.marker] = entry.seen }
+    }
+    return seen
   }
 
   /// A violation that names records without saying all about them gets that added.
