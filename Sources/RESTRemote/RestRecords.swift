@@ -21,6 +21,18 @@ struct RestRecords: Sendable {
     return try await query { try $0.known(table) }
   }
 
+  /// See ``RemoteRecords/restored(_:)``.
+  func restored(_ type: String) async throws(RemoteFailure) -> [ServerId: StoredRecord] {
+    guard let table = table(type) else { return [:] }
+    return try await query { try $0.restored(table) }
+  }
+
+  /// See ``RemoteRecords/uncreated(_:)``.
+  func uncreated(_ type: String) async throws(RemoteFailure) -> [String] {
+    guard let table = table(type) else { return [] }
+    return try await query { try $0.uncreated(table) }
+  }
+
   /// Returns an id of the API as the table stores it; `nil` for a text that is not a number in a column of numbers.
   static func id(_ value: SyncValue, of table: RecordTable) -> ServerId? {
     guard let id = ServerId(value) else { return nil }

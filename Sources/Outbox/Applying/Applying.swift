@@ -42,6 +42,7 @@ package struct RemoteChanges: SyncComponent {
     else {
       return try insert(remote, into: table, counts: &counts)
     }
+    if try isOfFormerResource(remote, record) { return try forgetKept(remote.entityType, remote.entityUuid) }
     guard remote.state.syncVersion > record.state.syncVersion else {
       return try forgetKept(remote, upTo: record.state.syncVersion)
     }

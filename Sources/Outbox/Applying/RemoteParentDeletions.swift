@@ -37,6 +37,13 @@ extension RemoteChanges {
     return true
   }
 
+  /// Returns whether a version is one of the resource that a REST remote had in place of the record, before the user restored the
+  /// record and the remote created it again.
+  func isOfFormerResource(_ remote: RemoteRecord, _ record: StoredRecord) throws -> Bool {
+    guard let id = record.serverId, let former = remote.serverId, former != id else { return false }
+    return try SyncSettings.value(.remoteRoutes, in: connection) != nil
+  }
+
   /// Stores that the remote has deleted a record with its root.
   ///
   /// A REST remote never restores the record. A server restores it with the root. The server's version of a record that
@@ -135,6 +142,8 @@ extension RemoteChanges {
           WHERE \(identifier: child.entity.key) = \(follower.key)
           """)
         guard let record = try child.find(key: follower.key, in: connection) else { continue }
+        // The version is one of the former resource.
+        try forgetKept(child.entity.type, record.uuid)
         try BaseTable.forget(child.entity.type, follower.key, in: connection)
         let pending = try QueuedOperation.pending(child.entity.type, follower.key, in: connection)
         try outbox.queue(.create, record, child, pending: pending)

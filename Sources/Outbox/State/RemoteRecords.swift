@@ -22,6 +22,30 @@ package struct RemoteRecords {
     return known
   }
 
+  /// Returns the records that the remote has deleted and the user has restored, by their former ids on the server.
+  package func restored(_ table: RecordTable) throws -> [ServerId: StoredRecord] {
+    var restored: [ServerId: StoredRecord] = [:]
+    let isRestored: SQL = """
+      record.serverId IS NOT NULL AND record.\(identifier: table.entity.key) IN (
+        SELECT entityId FROM SyncBase WHERE entityType = \(table.entity.type) AND isDeleted = 1)
+      """
+    try table.forEach(where: isRestored, in: connection) { record in
+      if let id = record.serverId { restored[id] = record }
+    }
+    return restored
+  }
+
+  /// Returns the UUIDs of the records of an entity that the remote has to create.
+  package func uncreated(_ table: RecordTable) throws -> [String] {
+    try connection.fetch(
+      """
+      SELECT uuid FROM \(identifier: table.entity.table.name)
+      WHERE serverId IS NULL AND \(identifier: table.entity.key) IN (
+        SELECT entityId FROM OfflineSyncQueue
+        WHERE entityType = \(table.entity.type) AND operationType = 'create' AND completedAt IS NULL)
+      """, as: String.self)
+  }
+
   private static func isKnown(_ table: RecordTable) -> SQL {
     """
     record.serverId IS NOT NULL AND NOT EXISTS (SELECT 1 FROM SyncBase AS base

@@ -31,10 +31,12 @@ struct RestComparison: Sendable {
     var result = Result()
     guard let table = records.table(type), let routes = client.file.entities[type] else { return result }
     let known = try await records.known(type)
+    let restored = try await records.restored(type)
     // A record that is new here may come from a create whose response was lost. The repetition of the create finds
     // it, and the next list includes it.
     let waits = routes.create == nil ? false : try await records.query { try $0.hasUnacknowledgedCreations(type) }
-    let references = try await knownReferences(table, routes)
+    let identities = try await identities(of: type, known, restored)
+    let references = try await references(of: table, routes)
     var nameless = try await records.unnamed(type)
     var seen: Set<ServerId> = []
     for item in items {
@@ -44,8 +46,10 @@ struct RestComparison: Sendable {
         continue
       }
       seen.insert(id)
-      var old = known[id]
-      if old == nil, waits {
+      // The API has a restored record after all: another program has moved it before it deleted the parent.
+      let isRestored = known[id] == nil && restored[id] != nil
+      var old = known[id] ?? restored[id]
+      if known[id] == nil, waits {
         result.problem = "new records are held back until it is known whether this device created them; see the outbox"
         continue
       }
@@ -63,10 +67,10 @@ struct RestComparison: Sendable {
       if old == nil, let place = nameless.firstIndex(where: { $0.state.hasAll(fields) }) {
         old = nameless.remove(at: place)
       }
-      let uuid = old?.uuid ?? self.uuid(type, id)
+      let uuid = old?.uuid ?? identities.uuid(id)
       result.items.append((uuid, item.value))
       if let old {
-        if old.serverId != nil, !old.state.isDeleted, old.state.hasAll(fields) { continue }
+        if old.serverId != nil, !old.state.isDeleted, !isRestored, old.state.hasAll(fields) { continue }
         // Fields that the list lacks keep their values.
         fields = old.state.fields.overlaid(with: fields)
       }
@@ -108,30 +112,35 @@ struct RestComparison: Sendable {
         fields: fields, syncVersion: (old?.state.syncVersion ?? 0) + 1, updatedAt: now))
   }
 
-  private func uuid(_ type: String, _ id: ServerId) -> String {
-    NameUUID.text([client.identity, type, id.description])
-  }
-
   // MARK: Values
 
   private struct Unreadable: Error { let message: String }
 
-  /// The local uuids by the ids of the API, for each referenced entity.
-  private func knownReferences(
-    _ table: RecordTable, _ routes: EntityRoutes
-  ) async throws(RemoteFailure) -> [String: [ServerId: String]] {
-    var found: [String: [ServerId: String]] = [:]
+  private func identities(
+    of type: String, _ known: [ServerId: StoredRecord], _ restored: [ServerId: StoredRecord]
+  ) async throws(RemoteFailure) -> RestIdentities {
+    RestIdentities(
+      remote: client.identity, type: type,
+      known: known.merging(restored) { known, _ in known }.mapValues(\.uuid),
+      uncreated: try await records.uncreated(type))
+  }
+
+  /// Returns the identities of each referenced entity.
+  private func references(
+    of table: RecordTable, _ routes: EntityRoutes
+  ) async throws(RemoteFailure) -> [String: RestIdentities] {
+    var found: [String: RestIdentities] = [:]
     for name in routes.sentFields(of: table).keys.sorted() {
       guard let type = table.columns.first(where: { $0.name == name })?.reference?.entityType, found[type] == nil else {
         continue
       }
-      found[type] = try await records.known(type).mapValues(\.uuid)
+      found[type] = try await identities(of: type, try await records.known(type), try await records.restored(type))
     }
     return found
   }
 
   private func fields(
-    of item: RestItem, _ table: RecordTable, _ routes: EntityRoutes, _ references: [String: [ServerId: String]]
+    of item: RestItem, _ table: RecordTable, _ routes: EntityRoutes, _ references: [String: RestIdentities]
   ) throws(Unreadable) -> SyncObject {
     let places = routes.sentFields(of: table)
     var fields = SyncObject()
@@ -146,10 +155,10 @@ struct RestComparison: Sendable {
           fields[column.name] = .null
           continue
         }
-        guard let id = records.table(reference.entityType).flatMap({ RestRecords.id(there, of: $0) }) else {
-          throw Unreadable(message: "\(place) is not an id")
-        }
-        fields[column.name] = .text(references[reference.entityType]?[id] ?? uuid(reference.entityType, id))
+        guard let id = records.table(reference.entityType).flatMap({ RestRecords.id(there, of: $0) }),
+          let identities = references[reference.entityType]
+        else { throw Unreadable(message: "\(place) is not an id") }
+        fields[column.name] = .text(identities.uuid(id))
         continue
       }
       let value = RestValue.value(there, for: column)

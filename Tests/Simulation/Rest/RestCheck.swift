@@ -101,35 +101,18 @@ struct RestCheck {
       guard !resource.isBroken else { continue }
       for (column, _) in entity.places {
         let theirs = resource.fields[column] ?? .null
-        guard let ours = row.fields[column], !Self.areEqual(ours, theirs),
-          !isRestored(ours, insteadOf: theirs, column, entity)
-        else { continue }
+        guard let ours = row.fields[column], !Self.areEqual(ours, theirs) else { continue }
         throw violation(device, type, row, "has another \(column) than the API: \(ours) and \(theirs.json)")
       }
     }
     if try holdsBack(type, connection) { return }
-    let codes = live.values.compactMap { $0.fields["code"] }
     for resource in api.store.all(type) where live[resource.id] == nil {
       guard isReadable(entity, resource), try !isExpectedToLack(entity, resource, connection) else { continue }
-      // A user has restored the record after a list had lacked it, and the device shows it under its new id only.
-      if api.doubtful.contains(resource.code), codes.contains(.text(resource.code)) { continue }
       throw Violation(
         6,
         ["\(device.name) lacks \(type) \(resource.id) of the API: \(SyncValue.object(resource.fields).json)"]
           + (try waiting(connection)))
     }
-  }
-
-  /// Whether a reference leads to the new resource of a record that a user has restored after a list had lacked it. The
-  /// device shows the former resource under the new id as well.
-  private func isRestored(
-    _ ours: SQLArgument, insteadOf theirs: SyncValue, _ column: String, _ entity: APIStyle.EntityStyle
-  ) -> Bool {
-    guard let target = entity.kind.references.first(where: { $0.columns == [column] })?.entity,
-      case .integer(let new) = ours, case .integer(let former) = theirs,
-      let restored = api.store.resource(target, new), let resource = api.store.resource(target, former)
-    else { return false }
-    return restored.code == resource.code && api.doubtful.contains(resource.code)
   }
 
   /// The versions that the device cannot store, its operations, and the problems of lists.
