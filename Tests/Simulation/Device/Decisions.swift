@@ -59,7 +59,8 @@ struct Decisions {
     if conflict.conflictType == "not_unique", let field = conflict.fields.last {
       values.append((true, [field: .value(String(random.number(1_000_000..<9_000_000)))]))
     }
-    if conflict.conflictType == "not_unique" || conflict.conflictType == "deleted_remotely" {
+    // Empty fields. The device may have a parent with former values, so that the user cannot restore the parent.
+    if ["not_unique", "deleted_remotely", "parent_missing"].contains(conflict.conflictType) {
       values.append((true, Dictionary(uniqueKeysWithValues: conflict.fields.map { ($0, .value("")) })))
     }
     var refusals: [String] = []
