@@ -54,7 +54,8 @@ package final class AccountSchema: Sendable {
   }
 
   private func makeChecker() throws -> SchemaChecker {
-    try SchemaChecker(Database.inMemory(copying: content.empty, configuration: Content.configuration(environment)), map)
+    try SchemaChecker(
+      WriteConnection.inMemory(copying: content.empty, configuration: Content.configuration(environment)), map)
   }
 
   /// The values that depend on the files of the schemas alone.

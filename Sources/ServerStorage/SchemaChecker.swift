@@ -5,13 +5,16 @@ import SyncModel
 
 /// Checks single records by the tables of the schemas: types, CHECKs, defaults and computed columns.
 ///
-/// The tables are empty. A version is inserted, read as the schema has made it, and removed again. References and UNIQUE
-/// constraints concern other records, so ``AccountWriter`` checks them by the returned keys.
-final class SchemaChecker: Sendable {
-  private let database: Database
+/// The tables are empty. A version is inserted and read as the schema has made it, in a transaction that is rolled back.
+/// References and UNIQUE constraints concern other records, so ``AccountWriter`` checks them by the returned keys.
+///
+/// `@unchecked Sendable` holds because ``AccountSchema/withChecker(_:)`` lets one thread at a time use a checker. Its mutex is
+/// between the last use by one thread and the first use by the next one.
+final class SchemaChecker: @unchecked Sendable {
+  private let connection: WriteConnection
   private let map: EntityMap
 
-  init(_ database: Database, _ map: EntityMap) { (self.database, self.map) = (database, map) }
+  init(_ connection: WriteConnection, _ map: EntityMap) { (self.connection, self.map) = (connection, map) }
 
   /// A version of a record to check.
   struct Version {
@@ -41,15 +44,15 @@ final class SchemaChecker: Sendable {
   func check(_ version: Version) throws -> Checked {
     let plan = try plan(of: version)
     let table = plan.table
-    return try database.write { connection in
-      try WriteMode.sync(on: connection) {
-        try Self.explaining(plan, connection) {
+    return try WriteMode.sync(on: connection) {
+      try connection.undoing {
+        try explaining(plan) {
           try Self.insert(version, plan, connection)
           let always = table.alwaysComputed
           try table.compute(version.computing.filter { !always.contains($0) }, ofKey: version.serverId, in: connection)
           try table.compute(always, ofKey: version.serverId, in: connection)
-          try checkUnsyncedParents(plan, connection)
-          return try finish(version, plan, connection)
+          try checkUnsyncedParents(plan)
+          return try read(version, plan)
         }
       }
     }
@@ -57,15 +60,15 @@ final class SchemaChecker: Sendable {
 
   /// Returns the keys of stored versions. Rules of the schema that are newer than a version do not refuse it.
   func keys(of versions: [Version]) throws -> [Checked] {
-    try database.write { connection in
-      try WriteMode.sync(on: connection) {
-        // Once for all versions, because SQLite prepares every statement again after such a switch.
-        try connection.withoutChecks {
-          try versions.map { version in
-            let plan = try plan(of: version)
-            return try Self.explaining(plan, connection) {
+    try WriteMode.sync(on: connection) {
+      // Once for all versions, because SQLite prepares every statement again after such a switch.
+      try connection.withoutChecks {
+        try versions.map { version in
+          let plan = try plan(of: version)
+          return try connection.undoing {
+            try explaining(plan) {
               try Self.insert(version, plan, connection)
-              return try finish(version, plan, connection)
+              return try read(version, plan)
             }
           }
         }
@@ -81,24 +84,13 @@ final class SchemaChecker: Sendable {
   }
 
   /// Runs a closure, and words the violation of a constraint.
-  private static func explaining<Result>(
-    _ plan: CheckPlan, _ connection: Connection, _ body: () throws -> Result
-  ) throws -> Result {
+  private func explaining<Result>(_ plan: CheckPlan, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
     } catch let error as SQLError where error.code == .constraint {
       let (field, message) = ConstraintMessage(entity: plan.table.entity).explain(error, connection)
       throw StorageRefusal.invalid(field: field, message: field.map { "\($0) \(message)" } ?? message)
     }
-  }
-
-  /// Reads the row and removes it.
-  private func finish(_ version: Version, _ plan: CheckPlan, _ connection: WriteConnection) throws -> Checked {
-    let checked = try read(version, plan, connection)
-    try WriteMode.purge(on: connection) {
-      _ = try connection.execute("DELETE FROM \(identifier: plan.table.entity.table.name)")
-    }
-    return checked
   }
 
   /// Inserts the row of a version. Its local id is the server id.
@@ -134,14 +126,14 @@ final class SchemaChecker: Sendable {
   }
 
   /// Foreign keys are not enforced, because the synced records are missing.
-  private func checkUnsyncedParents(_ plan: CheckPlan, _ connection: WriteConnection) throws {
+  private func checkUnsyncedParents(_ plan: CheckPlan) throws {
     if plan.unsyncedParents.isEmpty { return }
     let broken = try connection.fetch(
       "SELECT parent FROM pragma_foreign_key_check(\(plan.table.entity.table.name))", as: String.self)
     if broken.contains(where: plan.unsyncedParents.contains) { throw SQLError.violatedForeignKey }
   }
 
-  private func read(_ version: Version, _ plan: CheckPlan, _ connection: WriteConnection) throws -> Checked {
+  private func read(_ version: Version, _ plan: CheckPlan) throws -> Checked {
     try connection.withStatement(plan.selection) { statement in
       try statement.bind(version.serverId, at: 1)
       guard try statement.step() else {
@@ -189,11 +181,9 @@ final class SchemaChecker: Sendable {
 
   /// Returns the values of SQL expressions without columns, such as defaults.
   func values(of expressions: [String]) throws -> [SQLArgument] {
-    try database.write { connection in
-      try connection.withStatement("SELECT \(expressions.joined(separator: ", "))") { statement in
-        guard try statement.step() else { return [] }
-        return try expressions.indices.map { try statement.row.decode(SQLArgument.self, at: Int32($0)) }
-      }
+    try connection.withStatement("SELECT \(expressions.joined(separator: ", "))") { statement in
+      guard try statement.step() else { return [] }
+      return try expressions.indices.map { try statement.row.decode(SQLArgument.self, at: Int32($0)) }
     }
   }
 }

@@ -70,6 +70,20 @@ extension WriteConnection {
     }
   }
 
+  /// Runs a body in a transaction of its own, and undoes its changes in any case.
+  package final func undoing<Result>(_ body: () throws -> Result) throws -> Result {
+    try control("BEGIN")
+    do {
+      let result = try body()
+      // A trigger may have rolled back, although its error was handled.
+      if isInTransaction { try control("ROLLBACK") }
+      return result
+    } catch {
+      rollBack()
+      throw error
+    }
+  }
+
   /// Runs a part of a transaction that may fail alone: if `body` throws, its changes are undone and the transaction
   /// continues. Savepoints nest.
   /// - Throws: the errors of `body`; ``SQLError`` with `misuse` without a transaction. A full or failing disk rolls

@@ -55,3 +55,12 @@ extension Database {
     return copy
   }
 }
+
+extension WriteConnection {
+  /// Opens a database in memory with the content of another one, for one user at a time.
+  package static func inMemory(copying source: Database, configuration: Configuration) throws -> WriteConnection {
+    let copy = try WriteConnection(path: nil, key: nil, configuration: configuration)
+    try source.withWriter { try $0.copy(to: copy) { _, _ in } }
+    return copy
+  }
+}

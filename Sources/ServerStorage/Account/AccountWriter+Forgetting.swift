@@ -2,9 +2,9 @@ import SyncModel
 
 /// Forgetting what devices no longer need.
 extension AccountWriter {
-  package func keepTombstone(of name: RecordName, at time: Int64) throws { state.changes.tombstones[name] = time }
+  package func keepTombstone(of name: RecordName, at time: Int64) throws { state.setTombstone(time, of: name) }
 
-  package func removeTombstone(of name: RecordName) throws { state.changes.tombstones[name] = .some(nil) }
+  package func removeTombstone(of name: RecordName) throws { state.setTombstone(nil, of: name) }
 
   package func forgetResponses(before time: Int64, atMost limit: Int) throws -> Bool {
     try rows.removeResponses(before: time, atMost: limit)
@@ -35,9 +35,10 @@ extension AccountWriter {
 
   private func purge(_ name: RecordName) throws {
     guard let stored = try row(name) else { return }
-    state.header.horizon = max(state.header.horizon, stored.record.sequence)
-    state.header.forgottenVersion = max(state.header.forgottenVersion, stored.record.version)
-    state.changes.header = state.header
+    state.changeHeader { header in
+      header.horizon = max(header.horizon, stored.record.sequence)
+      header.forgottenVersion = max(header.forgottenVersion, stored.record.version)
+    }
     state.set(nil, of: name, over: stored)
   }
 

@@ -21,7 +21,6 @@ package final class AccountWriter: RecordWriting {
   /// The UUIDs of all dependents by a reference, ordered.
   private var loadedDependents: [ReferenceValue: [String]] = [:]
   private var lastServerIds: [String: Int64]?
-  private var attempts = 0
   /// The projects of the written changes; `nil` if they concern all devices.
   private var changedProjects: Set<String>? = []
   private var startsEpoch = false
@@ -57,24 +56,24 @@ package final class AccountWriter: RecordWriting {
   /// Writes the changes so far, so that queries of the engine find them.
   func flush() throws {
     guard !state.changes.isEmpty else { return }
-    guard attempts == 0 else {
+    guard !state.isInPart else {
       throw ServerError(.system, "changes cannot be listed in a part of a transaction that may fail")
     }
-    var changes = state.changes
     let digests = state.digests.filter { $0.value != DigestSum() }
-    if !digests.isEmpty {
-      changes.buckets = try rows.buckets(Array(digests.keys)).merging(digests) { sum, change in
+    let buckets =
+      digests.isEmpty
+      ? [:]
+      : try rows.buckets(Array(digests.keys)).merging(digests) { sum, change in
         var sum = sum
         sum.add(change)
         return sum
       }
-    }
+    let changes = state.takeChanges(buckets)
     try rows.apply(changes)
     if changes.epochStartedAt != nil { startsEpoch = true }
     for row in changes.records.values.flatMap({ [$0.old, $0.new] }).compactMap({ $0 }) {
       if let project = row.project { changedProjects?.insert(project) } else { changedProjects = nil }
     }
-    state = AccountState(header: state.header, jobs: state.jobs)
     (loaded, loadedHolders, loadedResponses, lastServerIds) = ([:], [:], [:], nil)
     (loadedTombstones, loadedDependents) = ([:], [:])
   }
@@ -130,13 +129,13 @@ package final class AccountWriter: RecordWriting {
   package func claims(on content: String) throws -> [ContentClaim] { try reader.claims(on: content) }
 
   package func attempt<Result>(_ body: () throws -> Result) throws -> Result {
-    let before = state
-    attempts += 1
-    defer { attempts -= 1 }
+    let part = state.beginPart()
     do {
-      return try body()
+      let result = try body()
+      state.keep(part)
+      return result
     } catch {
-      state = before
+      state.undo(part)
       throw error
     }
   }
@@ -287,7 +286,7 @@ package final class AccountWriter: RecordWriting {
   }
 
   package func keep(response: String, to operation: OperationContent, at time: Int64) throws {
-    state.changes.responses[operation.key] = (StoredResponse(result: response, digest: operation.digest), time)
+    state.keep(StoredResponse(result: response, digest: operation.digest), to: operation.key, at: time)
   }
 
   package func mark(of deviceId: String) throws -> DeviceCounter? {
@@ -295,18 +294,16 @@ package final class AccountWriter: RecordWriting {
   }
 
   package func keep(_ mark: DeviceCounter, of deviceId: String, at time: Int64) throws {
-    state.changes.marks[deviceId] = (mark, time)
+    state.keep(mark, of: deviceId, at: time)
     author = deviceId
   }
 
   package func startEpoch(at time: Int64) throws -> String {
     if state.changes.epochStartedAt != nil { try flush() }
     // The number of its own wakes devices that wait for a change.
-    state.header.epochStart = nextSequence()
+    _ = nextSequence()
     let epoch = HexText.text(random.bytes(16))
-    state.header.epochs.append(epoch)
-    state.changes.header = state.header
-    state.changes.epochStartedAt = time
+    state.startEpoch(epoch, at: time)
     return epoch
   }
 
@@ -319,13 +316,12 @@ package final class AccountWriter: RecordWriting {
 
   func nextServerId(_ entityType: String) throws -> Int64 {
     let next = try upcomingServerId(entityType)
-    state.changes.lastServerIds[entityType] = next
+    state.setServerId(next, of: entityType)
     return next
   }
 
   func nextSequence() -> Int64 {
-    state.header.lastSequence += 1
-    state.changes.header = state.header
+    state.changeHeader { $0.lastSequence += 1 }
     if let author { authors?.insert(author) } else { authors = nil }
     return state.header.lastSequence
   }
