@@ -107,7 +107,7 @@ public struct Entities: Sendable {
 }
 
 /// A foreign key from the table of one entity to the table of another.
-package struct Dependency: Sendable {
+package final class Dependency: Sendable {
   package let child: Entity
   package let parent: Entity
   package let key: Catalog.ForeignKey

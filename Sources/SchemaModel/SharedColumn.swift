@@ -2,8 +2,9 @@ import CipherSQL
 import SyncModel
 
 /// A column whose values are shared with the server, and their form on the wire.
-package struct SharedColumn: Sendable {
+package final class SharedColumn: Sendable {
   package let column: Catalog.Column
+  package let name: String
   /// Whether the column takes values of its type only. A column of another table takes values of any type, and each
   /// value is sent with its own type.
   package let isStrict: Bool
@@ -20,9 +21,8 @@ package struct SharedColumn: Sendable {
 
   package init(column: Catalog.Column, isStrict: Bool, reference: Reference?) {
     (self.column, self.isStrict, self.reference) = (column, isStrict, reference)
+    name = column.name
   }
-
-  package var name: String { column.name }
 
   /// Returns the expression for the value in a SELECT over a table with an alias. A reference is read as the UUID of
   /// the referenced record.

@@ -4,7 +4,7 @@ import SchemaModel
 import SyncModel
 
 /// The statements that check a version of a record of one entity, and read the version that the table has stored.
-struct CheckPlan: Sendable {
+final class CheckPlan: Sendable {
   let table: RecordTable
   /// The UNIQUE constraints and indexes, except those of the UUID and of columns that the server does not know.
   let uniqueKeys: [UniqueKeyPlan]
@@ -13,7 +13,7 @@ struct CheckPlan: Sendable {
   /// The tables that are not synced and whose rows, which the schemas create, the entity references.
   let unsyncedParents: [String]
   /// The shared columns in the order of `SyncObject`.
-  var columns: [SharedColumn] { table.orderedColumns }
+  let columns: [SharedColumn]
   /// A SELECT of the columns, the conditions and terms of the unique keys, and the values of references, by the local id.
   let selection: String
   /// An INSERT with all shared columns, and their names.
@@ -21,7 +21,7 @@ struct CheckPlan: Sendable {
   let insertion: String
 
   /// A UNIQUE constraint or unique index.
-  struct UniqueKeyPlan: Sendable {
+  final class UniqueKeyPlan: Sendable {
     /// The name in ``RecordKeys/unique``: its terms and its condition.
     let name: String
     /// The columns of its terms, for messages.
@@ -31,10 +31,16 @@ struct CheckPlan: Sendable {
     let isPartial: Bool
     /// Whether it uses shared columns only. A deleted record keeps the values of another key.
     let isWhole: Bool
+
+    fileprivate init(_ index: Catalog.UniqueIndex, _ names: [String], in table: RecordTable) {
+      (name, columns, collations) = (index.keyName, names, index.terms.map(\.collation))
+      isPartial = index.condition != nil
+      isWhole = names.allSatisfy { table.places[$0] != nil }
+    }
   }
 
   /// A foreign key to a synced entity.
-  struct Reference: Sendable {
+  final class Reference: Sendable {
     /// The name in ``RecordKeys/references``: its columns.
     let name: String
     let dependency: Dependency
@@ -44,23 +50,46 @@ struct CheckPlan: Sendable {
     let collations: [String]
     let order: [Int]
 
-    var columns: [String] { dependency.columns }
+    let columns: [String]
     /// Whether the reference travels as the UUID of the record.
-    var isByUUID: Bool { columns.count == 1 }
+    let isByUUID: Bool
+
+    /// - Returns: `nil` for a key to columns that are not unique, which SQLite cannot enforce.
+    fileprivate init?(_ dependency: Dependency) {
+      self.dependency = dependency
+      columns = dependency.columns
+      isByUUID = columns.count == 1
+      name = columns.joined(separator: ",")
+      let targets = dependency.key.columns.map(\.to)
+      let parent = dependency.parent
+      if targets == [parent.key] || targets == ["uuid"] {
+        (targetKey, collations, order) = (nil, [], [])
+        return
+      }
+      let index = parent.table.uniqueIndexes.first { index in
+        index.condition == nil && Set(index.terms.map(\.column)) == Set(targets)
+          && index.terms.count == targets.count
+          && index.terms.allSatisfy { term in
+            term.column.map { parent.table.column($0)?.collation == term.collation } == true
+          }
+      }
+      guard let index else { return nil }
+      targetKey = index.keyName
+      collations = index.terms.map(\.collation)
+      order = index.terms.compactMap { term in targets.firstIndex { $0 == term.column } }
+    }
   }
 
   init(_ table: RecordTable, in entities: Entities) {
     self.table = table
+    columns = table.orderedColumns
     let entity = table.entity
     let indexes = entity.table.uniqueIndexes.compactMap { index -> (Catalog.UniqueIndex, UniqueKeyPlan)? in
       let names = index.termColumns
       guard names.contains(where: { table.places[$0] != nil || entity.table.column($0)?.isGenerated == true }) else {
         return nil
       }
-      let key = UniqueKeyPlan(
-        name: index.keyName, columns: names, collations: index.terms.map(\.collation),
-        isPartial: index.condition != nil, isWhole: names.allSatisfy { table.places[$0] != nil })
-      return (index, key)
+      return (index, UniqueKeyPlan(index, names, in: table))
     }
     uniqueKeys = indexes.map(\.1)
     let references = table.keys.compactMap { dependency -> Reference? in
@@ -97,29 +126,6 @@ struct CheckPlan: Sendable {
 }
 
 extension CheckPlan.Reference {
-  /// - Returns: `nil` for a key to columns that are not unique, which SQLite cannot enforce.
-  fileprivate init?(_ dependency: Dependency) {
-    self.dependency = dependency
-    name = dependency.columns.joined(separator: ",")
-    let targets = dependency.key.columns.map(\.to)
-    let parent = dependency.parent
-    if targets == [parent.key] || targets == ["uuid"] {
-      (targetKey, collations, order) = (nil, [], [])
-      return
-    }
-    let index = parent.table.uniqueIndexes.first { index in
-      index.condition == nil && Set(index.terms.map(\.column)) == Set(targets)
-        && index.terms.count == targets.count
-        && index.terms.allSatisfy { term in
-          term.column.map { parent.table.column($0)?.collation == term.collation } == true
-        }
-    }
-    guard let index else { return nil }
-    targetKey = index.keyName
-    collations = index.terms.map(\.collation)
-    order = index.terms.compactMap { term in targets.firstIndex { $0 == term.column } }
-  }
-
   /// SQL for the referencing values in the order of the parent's key, as its columns would store them.
   fileprivate var values: [String] {
     order.map { place in

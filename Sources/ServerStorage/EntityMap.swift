@@ -84,7 +84,7 @@ package struct EntityMap: Sendable {
 }
 
 /// A foreign key by which records reference records of another entity.
-struct Dependent: Sendable {
+final class Dependent: Sendable {
   let entityType: String
   let targetType: String
   let action: ReferenceAction

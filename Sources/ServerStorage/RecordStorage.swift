@@ -323,7 +323,7 @@ extension SyncValue {
 }
 
 /// The facts about an entity that the server needs to decide about an operation.
-public struct EntityDescription: Sendable {
+public final class EntityDescription: Sendable {
   /// The type, such as `AtmosphericLog`.
   public let type: String
   /// The schema that declares it.

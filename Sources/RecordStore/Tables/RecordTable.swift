@@ -5,7 +5,7 @@ import SyncModel
 /// Reads and writes the rows of a synced entity as the values that device and server share.
 ///
 /// The caller sets the write mode: in ``WriteMode/sync`` the derived triggers store the values unchanged.
-package struct RecordTable: Sendable {
+package final class RecordTable: Sendable {
   package let entity: Entity
   package let rules: MergeRules
   /// All columns that the server knows, in the order of the table.
