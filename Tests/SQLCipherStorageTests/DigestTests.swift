@@ -119,8 +119,10 @@ import Testing
       let connection = try #require(reader.rows as? EmbeddedRows).connection
       return try [
         """
-        EXPLAIN QUERY PLAN SELECT entityUuid, version, digest FROM ServerRecord
-        WHERE entityType = 'Room' AND isDeleted = 0 AND substr(entityUuid, -2) IN (SELECT value FROM json_each('["ab"]'))
+        EXPLAIN QUERY PLAN SELECT record.digest FROM ServerReference AS member CROSS JOIN ServerRecord AS record
+          ON record.entityType = member.entityType AND record.entityUuid = member.entityUuid
+        WHERE member.entityType = 'Room' AND member.reference = ',bucket'
+          AND member.target IN (SELECT value FROM json_each('["ab"]')) AND record.isDeleted = 0
         """,
         "EXPLAIN QUERY PLAN SELECT bucket FROM ServerBucket WHERE entityType = 'Room' AND project IN ('', 'a')",
         "EXPLAIN QUERY PLAN SELECT keys FROM ServerRecord WHERE entityType = 'Room' AND entityUuid = 'a'",
@@ -140,7 +142,10 @@ import Testing
         """,
         """
         EXPLAIN QUERY PLAN SELECT entityUuid FROM ServerReference
-        WHERE entityType = 'Room' AND reference = 'projectId' AND target = 'a' AND entityUuid > '' ORDER BY entityUuid LIMIT 5
+        WHERE entityType = 'Room' AND reference = 'projectId' AND target = 'a' AND entityUuid > ''
+        UNION ALL
+        SELECT entityUuid FROM ServerUniqueKey WHERE entityType = 'Room' AND keyName = 'a' AND value = 'b'
+        ORDER BY entityUuid LIMIT 5
         """,
         """
         EXPLAIN QUERY PLAN SELECT DISTINCT target FROM ServerReference WHERE entityType = 'Photo' AND reference = ',content'

@@ -6,7 +6,8 @@ enum BookkeepingSchema {
   /// The tables of the server.
   static let tables = [
     "SchemaMigration", "ServerState", "ServerEpoch", "ServerRecord", "ServerUniqueKey", "ServerReference",
-    "ServerCounter", "ServerBucket", "ServerAnswer", "ServerDevice", "ServerTombstone", "ServerJob",
+    "ServerNewReference", "ServerCounter", "ServerBucket", "ServerAnswer", "ServerDevice", "ServerTombstone",
+    "ServerJob",
   ]
 
   static let schema = Schema(
@@ -262,6 +263,24 @@ enum BookkeepingSchema {
           ALTER TABLE ServerState DROP COLUMN digestSchemas;
           ALTER TABLE ServerState DROP COLUMN pendingSchemas;
           ALTER TABLE ServerState DROP COLUMN digestSequence;
+          """),
+      MigrationFile(
+        version: 11, name: "new_references",
+        sql: """
+          -- The newest references, in the order in which they came. Many are moved to ServerReference at once, because each
+          -- reference of a push would change another page of it.
+          CREATE TABLE ServerNewReference (
+            number INTEGER PRIMARY KEY,
+            entityType TEXT NOT NULL,
+            reference TEXT NOT NULL,
+            target TEXT NOT NULL,
+            entityUuid TEXT NOT NULL
+          ) STRICT;
+
+          -- The bucket of a record is a reference, too.
+          INSERT INTO ServerReference (entityType, reference, target, entityUuid)
+            SELECT entityType, ',bucket', substr(entityUuid, -2), entityUuid FROM ServerRecord;
+          DROP INDEX ServerRecord_bucket;
           """),
     ])
 }

@@ -9,6 +9,9 @@ class EmbeddedRows: AccountRows {
 
   init(_ connection: Connection) { self.connection = connection }
 
+  /// Is called before references are read. A writer moves new references, because the search through them is linear.
+  func settleReferences() throws {}
+
   final func header() throws -> AccountHeader {
     var header = AccountHeader(lastSequence: 0, horizon: 0, forgottenVersion: 0, epochs: [], epochStart: 0)
     try connection.withStatement("SELECT lastSequence, horizon, forgottenVersion FROM ServerState") { statement in
@@ -119,14 +122,20 @@ class EmbeddedRows: AccountRows {
   }
 
   final func recordDigests(of entityType: String, buckets: [String], projects: Set<String>?) throws -> [RecordDigest] {
+    try settleReferences()
     let list = SyncValue.array(buckets.map(SyncValue.text)).json
     let scope = PageSelection(after: 0, projects: projects).condition
-    return try connection.fetchRows(
+    func records(of table: SQL) -> SQL {
       """
-      SELECT entityUuid, version, digest FROM ServerRecord
-      WHERE entityType = \(entityType) AND isDeleted = 0
-        AND substr(entityUuid, -2) IN (SELECT value FROM json_each(\(list))) AND \(scope)
-      """, as: String.self, Int64.self, String.self
+      SELECT record.entityUuid, record.version, record.digest FROM \(table) AS member CROSS JOIN ServerRecord AS record
+        ON record.entityType = member.entityType AND record.entityUuid = member.entityUuid
+      WHERE member.entityType = \(entityType) AND member.reference = ',bucket'
+        AND member.target IN (SELECT value FROM json_each(\(list))) AND record.isDeleted = 0 AND \(scope)
+      """
+    }
+    return try connection.fetchRows(
+      "\(records(of: "ServerReference")) UNION ALL \(records(of: "ServerNewReference"))", as: String.self, Int64.self,
+      String.self
     ).map { RecordDigest(entityUuid: $0, version: $1, digest: $2) }
   }
 
@@ -147,10 +156,15 @@ class EmbeddedRows: AccountRows {
   }
 
   final func dependents(_ reference: ReferenceValue, after uuid: String?, limit: Int) throws -> [String] {
-    try connection.withStatement(
+    try settleReferences()
+    return try connection.withStatement(
       """
       SELECT entityUuid FROM ServerReference
-      WHERE entityType = ? AND reference = ? AND target = ? AND entityUuid > ? ORDER BY entityUuid LIMIT ?
+      WHERE entityType = ?1 AND reference = ?2 AND target = ?3 AND entityUuid > ?4
+      UNION ALL
+      SELECT entityUuid FROM ServerNewReference
+      WHERE entityType = ?1 AND reference = ?2 AND target = ?3 AND entityUuid > ?4
+      ORDER BY entityUuid LIMIT ?5
       """
     ) { statement in
       try statement.bind(reference.entityType, at: 1)
@@ -169,13 +183,17 @@ class EmbeddedRows: AccountRows {
   }
 
   final func targets(of entityType: String, reference: String, among targets: [String]) throws -> Set<String> {
+    try settleReferences()
     let list = SyncValue.array(targets.map { .text($0) }).json
+    func selection(_ table: SQL) -> SQL {
+      """
+      SELECT DISTINCT target FROM \(table)
+      WHERE entityType = \(entityType) AND reference = \(reference) AND target IN (SELECT value FROM json_each(\(list)))
+      """
+    }
     return Set(
       try connection.fetch(
-        """
-        SELECT DISTINCT target FROM ServerReference
-        WHERE entityType = \(entityType) AND reference = \(reference) AND target IN (SELECT value FROM json_each(\(list)))
-        """, as: String.self))
+        "\(selection("ServerReference")) UNION ALL \(selection("ServerNewReference"))", as: String.self))
   }
 
   final func jobs() throws -> [AccountJob] {

@@ -6,9 +6,14 @@ import SyncModel
 final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
   /// The connection, as the one that writes.
   let writer: WriteConnection
+  private let mostNewReferences: Int64
+  /// The number of references that are not moved yet; `nil` if it is not known.
+  private var newReferenceCount: Int64?
 
-  init(_ writer: WriteConnection) {
-    self.writer = writer
+  /// - Parameter mostNewReferences: the number of new references that are moved at once. A reader searches through all of
+  ///   them, in about 70 pages of the file.
+  init(_ writer: WriteConnection, mostNewReferences: Int64 = 3_000) {
+    (self.writer, self.mostNewReferences) = (writer, mostNewReferences)
     super.init(writer)
   }
 
@@ -28,15 +33,11 @@ final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
     // Values that move between records are released before they are taken.
     for (old, new) in records {
       guard let old else { continue }
+      for reference in old.allReferences(without: new) { try remove(reference, of: old.name) }
       for value in Set(old.uniqueValues).subtracting(new?.uniqueValues ?? []) {
         try run(
           "DELETE FROM ServerUniqueKey WHERE entityType = ? AND keyName = ? AND value = ?", .text(value.entityType),
           .text(value.key), .text(value.value))
-      }
-      for reference in Set(old.references).subtracting(new?.references ?? []) {
-        try run(
-          "DELETE FROM ServerReference WHERE entityType = ? AND reference = ? AND target = ? AND entityUuid = ?",
-          .text(reference.entityType), .text(reference.reference), .text(reference.target), .text(old.name.entityUuid))
       }
       if new == nil { try run("DELETE FROM ServerRecord WHERE sequence = ?", .integer(old.record.sequence)) }
     }
@@ -48,12 +49,9 @@ final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
           "INSERT INTO ServerUniqueKey (entityType, keyName, value, entityUuid) VALUES (?, ?, ?, ?)",
           .text(value.entityType), .text(value.key), .text(value.value), .text(new.name.entityUuid))
       }
-      for reference in Set(new.references).subtracting(old?.references ?? []) {
-        try run(
-          "INSERT INTO ServerReference (entityType, reference, target, entityUuid) VALUES (?, ?, ?, ?)",
-          .text(reference.entityType), .text(reference.reference), .text(reference.target), .text(new.name.entityUuid))
-      }
+      for reference in new.allReferences(without: old) { try add(reference, of: new.name) }
     }
+    if let newReferenceCount, newReferenceCount >= mostNewReferences { try settleReferences() }
     for (name, sum) in changes.buckets {
       let summary = sum.summary
       try run(
@@ -105,6 +103,39 @@ final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
         """, .integer(job.number), .text(job.kind.rawValue), .text(job.name.entityType), .text(job.name.entityUuid),
         .integer(Int64(job.reference)), job.after.sqlArgument, .integer(job.time))
     }
+  }
+
+  // MARK: References
+
+  private func add(_ reference: ReferenceValue, of name: RecordName) throws {
+    try run(
+      "INSERT INTO ServerNewReference (entityType, reference, target, entityUuid) VALUES (?, ?, ?, ?)",
+      .text(reference.entityType), .text(reference.reference), .text(reference.target), .text(name.entityUuid))
+    // The numbers of an empty table begin at 1.
+    newReferenceCount = writer.lastInsertedRowID
+  }
+
+  private func remove(_ reference: ReferenceValue, of name: RecordName) throws {
+    try settleReferences()
+    try run(
+      "DELETE FROM ServerReference WHERE entityType = ? AND reference = ? AND target = ? AND entityUuid = ?",
+      .text(reference.entityType), .text(reference.reference), .text(reference.target), .text(name.entityUuid))
+  }
+
+  override func settleReferences() throws {
+    if newReferenceCount == nil {
+      newReferenceCount = try writer.fetchOne("SELECT max(number) FROM ServerNewReference", as: Int64?.self) ?? 0
+    }
+    if newReferenceCount == 0 { return }
+    // In the order of the table, so that each page is changed once.
+    try run(
+      """
+      INSERT INTO ServerReference (entityType, reference, target, entityUuid)
+      SELECT entityType, reference, target, entityUuid FROM ServerNewReference
+      ORDER BY entityType, reference, target, entityUuid
+      """)
+    try run("DELETE FROM ServerNewReference")
+    newReferenceCount = 0
   }
 
   private func set(_ header: AccountHeader, startedAt: Int64?) throws {
@@ -162,6 +193,8 @@ final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
   func removeDerived() throws {
     try run("DELETE FROM ServerUniqueKey")
     try run("DELETE FROM ServerReference")
+    try run("DELETE FROM ServerNewReference")
+    newReferenceCount = 0
     try run("DELETE FROM ServerBucket")
   }
 
@@ -203,5 +236,18 @@ final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
         SELECT entityType, entityUuid FROM ServerTombstone WHERE storedAt < \(time) ORDER BY storedAt LIMIT \(limit))
       """)
     return writer.changedRowCount == limit
+  }
+}
+
+extension RecordRow {
+  /// Returns the references, with the bucket of the record, that another version of the row lacks.
+  fileprivate func allReferences(without other: RecordRow?) -> [ReferenceValue] {
+    guard let other else {
+      return references + [
+        ReferenceValue(
+          entityType: name.entityType, reference: ",bucket", target: RecordDigest.bucket(of: name.entityUuid))
+      ]
+    }
+    return keys.references == other.keys.references ? [] : Array(Set(references).subtracting(other.references))
   }
 }
