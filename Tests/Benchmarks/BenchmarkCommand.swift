@@ -4,8 +4,9 @@ import Foundation
 
 /// Measures the typed layer against the C API, and sync against its parts: `fieldvault-bench [ROUNDS] [--whole]
 /// [--file-mib=N] [PART...]`. A part is one of `layer`, `vault`, `files`, `outbox`, `first`, `round`, `push`,
-/// `photos`, `batch`, `growth`, `cascade`, `queue`, `commands`, `slow`, `server`; by default all of them. `--whole` uses the
-/// promised numbers of records instead of smaller ones. `--file-mib` is the size of the encrypted file, 1024 if the
+/// `photos`, `batch`, `growth`, `cascade`, `queue`, `commands`, `slow`, `compared`, `postgresql`, `waiting`, `accounts`,
+/// `fairness`, or `server` for `queue` and the last five; by default all of them. `--whole` uses the promised numbers of
+/// records instead of smaller ones. `--file-mib` is the size of the encrypted file, 1024 if the
 /// disk has space for it.
 ///
 /// Both sides use encrypted files with the same settings and take turns, so that other load of the machine affects
@@ -14,12 +15,13 @@ import Foundation
 enum BenchmarkCommand {
   static let parts = [
     "layer", "vault", "files", "outbox", "first", "round", "push", "photos", "batch", "growth", "cascade", "queue",
-    "commands", "slow", "server",
+    "commands", "slow", "compared", "postgresql", "waiting", "accounts", "fairness", "server",
   ]
 
   static func main() async throws {
     let words = Array(CommandLine.arguments.dropFirst())
     if words.first == "device" { return try await DeviceProcess.run(Array(words.dropFirst())) }
+    if words.first == "load" { return try await LoadProcess.run(Array(words.dropFirst())) }
     let rounds = words.first.flatMap(Int.init) ?? 5
     let fileOption = words.first { $0.hasPrefix("--file-mib=") }
     let named = words.filter { Int($0) == nil && $0 != "--whole" && $0 != fileOption }

@@ -57,6 +57,7 @@ struct SyncSuite {
         holds = holds && finding.holds
       }
     }
+    func has(_ part: String) -> Bool { parts.contains(part) || parts.contains("server") }
     if parts.contains("first") {
       tell(try await FirstSyncBenchmark(folder: folder + "/first", rounds: min(rounds, 3), sizes: sizes).findings())
     }
@@ -66,14 +67,19 @@ struct SyncSuite {
     if parts.contains("push") {
       tell(try await PushBenchmark(folder: folder + "/push", rounds: min(rounds, 3), count: sizes.pushed).findings())
     }
-    if parts.contains("server") {
+    if has("compared") {
       tell(
         try BaselineBenchmark(folder: folder + "/compared", rounds: min(rounds, 3), count: sizes.compared).findings())
-      tell(try await QueueBenchmark(folder: folder + "/queued", sizes: sizes).findings())
-      tell(try await PostgresPushBenchmark(folder: folder + "/server", rounds: rounds).findings())
-      tell(try await WaitingBenchmark(folder: folder + "/waiting", devices: sizes.waiting).findings())
-      try await ServerSuite(folder: folder + "/accounts", sizes: sizes).run(tell)
     }
+    if has("queue") { tell(try await QueueBenchmark(folder: folder + "/queued", sizes: sizes).findings()) }
+    if has("postgresql") {
+      tell(try await PostgresPushBenchmark(folder: folder + "/server", rounds: rounds).findings())
+    }
+    if has("waiting") {
+      tell(try await WaitingBenchmark(folder: folder + "/waiting", devices: sizes.waiting).findings())
+    }
+    if has("accounts") { try await ServerSuite(folder: folder + "/accounts", sizes: sizes).runAccounts(tell) }
+    if has("fairness") { try await ServerSuite(folder: folder + "/fairness", sizes: sizes).runFairness(tell) }
     if parts.contains("photos") {
       tell(
         try await PhotosBenchmark(folder: folder + "/photos", rounds: min(rounds, 3), count: sizes.photos).findings())
@@ -83,9 +89,6 @@ struct SyncSuite {
     }
     if parts.contains("cascade") {
       tell(try await CascadeBenchmark(folder: folder + "/cascade", count: sizes.dependents).findings())
-    }
-    if parts.contains("queue"), !parts.contains("server") {
-      tell(try await QueueBenchmark(folder: folder + "/queue", sizes: sizes).findings())
     }
     if parts.contains("commands") {
       tell(
