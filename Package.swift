@@ -369,6 +369,11 @@ let package = Package(
   ]
 #endif
 
+// `scripts/test` sets this variable, so that a sanitizer builds only the tests that it runs and what they need.
+if let names = Context.environment["FIELDVAULT_TEST_TARGETS"]?.split(separator: ",").map(String.init) {
+  package.targets.removeAll { $0.type == .test && !names.contains($0.name) }
+}
+
 // `scripts/fuzz` sets this variable. The package is then the fuzz targets, one folder of `Tests/Fuzz` each, and the modules that
 // they test, instrumented. The option `--sanitize=fuzzer` of SwiftPM cannot do this: it also gives the tool of SchemaPlugin the
 // `main` of libFuzzer.
