@@ -35,6 +35,21 @@ import VaultStore
     }
   }
 
+  @Test("Triggers of a program are noticed as soon as they are created or dropped, also temporary ones")
+  func otherTriggers() throws {
+    let body: SQL = "AFTER UPDATE ON OfflineRoom BEGIN SELECT 1; END"
+    func exist(after sql: SQL? = nil) throws -> Bool {
+      if let sql { try database.writeAsMigration { try $0.execute(sql) } }
+      return try database.write { try DerivedTriggers.hasOthers(in: $0) }
+    }
+    #expect(try !exist())
+    #expect(try exist(after: "CREATE TRIGGER program_room \(body)"))
+    #expect(try !exist(after: "DROP TRIGGER program_room"))
+    #expect(try exist(after: "CREATE TEMP TRIGGER program_room \(body)"))
+    #expect(try !exist(after: "DROP TRIGGER program_room"))
+    #expect(try exist(after: "CREATE TRIGGER program_room \(body)"))
+  }
+
   /// The base of a change keeps the row's bytes, and they come back when the change is given up.
   @Test("Bytes of each length are base64 in the base") func bytesOfEveryLengthAreKeptInTheBase() throws {
     let key = try entities.entity("Photo").sharedColumns(in: entities).filter { $0.name == "contentKey" }

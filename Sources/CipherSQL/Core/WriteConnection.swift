@@ -6,8 +6,8 @@ public final class WriteConnection: Connection {
   /// The length of the log, in bytes, at which the next waiting checkpoint is tried after one has failed.
   var nextForcedCheckpoint = 0
   let busyTimeoutMilliseconds: Int32
-  // The result of `schemaFacts()` and the version of the schema that it belongs to.
-  var knownFacts: (schemaVersion: String?, facts: SchemaFacts)?
+  // The values of `ofSchema(_:_:)` and the version of the schema that they belong to.
+  var schemaValues: (version: String?, values: [String: any Sendable]) = (nil, [:])
   /// SQLite's version number of the content that this connection last read. Only commits of other connections change
   /// it.
   var knownDataVersion: String?

@@ -201,15 +201,22 @@ extension WriteConnection {
   /// cannot be read.
   func schemaFacts() -> SchemaFacts? {
     do {
-      let version = try pragmaText("PRAGMA schema_version")
-      if let known = knownFacts, known.schemaVersion == version { return known.facts }
-      let facts = try SchemaFacts.read(from: self)
-      knownFacts = (version, facts)
-      return facts
+      return try ofSchema("facts") { try SchemaFacts.read(from: self) }
     } catch {
       // The commit has happened already, so nothing may fail here.
-      knownFacts = nil
       return nil
     }
+  }
+
+  /// Returns a value that depends on the tables, views, indexes and triggers of the file alone, also those of other processes.
+  /// It is read again only after one of them changed.
+  /// - Parameter name: tells the value from others.
+  package func ofSchema<Value: Sendable>(_ name: String, _ read: () throws -> Value) throws -> Value {
+    let version = try pragmaText("PRAGMA schema_version")
+    if schemaValues.version != version { schemaValues = (version, [:]) }
+    if let known = schemaValues.values[name] as? Value { return known }
+    let value = try read()
+    schemaValues.values[name] = value
+    return value
   }
 }

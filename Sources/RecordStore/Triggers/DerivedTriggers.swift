@@ -38,12 +38,14 @@ package enum DerivedTriggers {
   }
 
   /// Whether the connection sees triggers of a schema or a program too, which may change any record.
-  package static func hasOthers(in connection: Connection) throws -> Bool {
-    try connection.fetchOne(
-      """
-      SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'trigger' AND name NOT GLOB \(prefix + "*")
-        UNION ALL SELECT 1 FROM sqlite_temp_schema WHERE type = 'trigger' AND name NOT GLOB \(prefix + "*"))
-      """, as: Bool.self) ?? false
+  package static func hasOthers(in connection: WriteConnection) throws -> Bool {
+    func exist(in table: SQL) throws -> Bool {
+      try connection.fetchOne(
+        "SELECT 1 FROM \(table) WHERE type = 'trigger' AND name NOT GLOB \(prefix + "*")", as: Int.self) != nil
+    }
+    // A vault has hundreds of triggers.
+    let stored = try connection.ofSchema("other triggers") { try exist(in: "sqlite_schema") }
+    return try stored || exist(in: "sqlite_temp_schema")
   }
 
   /// Drops the triggers before a migration.
