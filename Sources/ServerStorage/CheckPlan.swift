@@ -14,6 +14,7 @@ final class CheckPlan: Sendable {
   let unsyncedParents: [String]
   /// The shared columns in the order of `SyncObject`.
   let columns: [SharedColumn]
+  private let emptyMembers: [SyncObject.Member]
   /// A SELECT of the columns, the conditions and terms of the unique keys, and the values of references, by the local id.
   let selection: String
   /// An INSERT with all shared columns, and their names.
@@ -83,6 +84,7 @@ final class CheckPlan: Sendable {
   init(_ table: RecordTable, in entities: Entities) {
     self.table = table
     columns = table.orderedColumns
+    emptyMembers = columns.map { SyncObject.Member(name: $0.name, value: .null) }
     let entity = table.entity
     let indexes = entity.table.uniqueIndexes.compactMap { index -> (Catalog.UniqueIndex, UniqueKeyPlan)? in
       let names = index.termColumns
@@ -123,6 +125,20 @@ final class CheckPlan: Sendable {
     RecordTable.insertion(of: common(table) + names, into: table.entity)
   }
 
+  /// Returns fields with NULL for each absent column, and without other fields.
+  func completed(_ fields: SyncObject) -> SyncObject {
+    if fields.count == columns.count { return fields }
+    // Both have the order of `SyncObject`.
+    var known = fields.members[...]
+    var members: [SyncObject.Member] = []
+    members.reserveCapacity(columns.count)
+    for empty in emptyMembers {
+      members.append(known.first?.name == empty.name ? known.removeFirst() : empty)
+    }
+    if known.isEmpty { return SyncObject(ordered: members) }
+    return SyncObject(
+      ordered: emptyMembers.map { SyncObject.Member(name: $0.name, value: fields[$0.name] ?? .null) })
+  }
 }
 
 extension CheckPlan.Reference {

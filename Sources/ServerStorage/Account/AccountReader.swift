@@ -17,7 +17,7 @@ package struct AccountReader: RecordReading {
   package var deviceIds: [String] { get throws { try rows.deviceIds() } }
 
   package func record(_ name: RecordName) throws -> ServerRecord? {
-    try rows.records([name]).first.flatMap { map.completed($0) }?.record
+    try rows.records([name]).first.flatMap { map.completed($0.record) }
   }
 
   package func sharedVersion(of record: ServerRecord, with epoch: String) throws -> Int64? {
@@ -39,7 +39,7 @@ package struct AccountReader: RecordReading {
     let page = try rows.page(selection, limit: limit, weight: Self.pageWeight)
     let deleted = try willBeDeleted(page.rows)
     // A record that will be deleted comes under a higher number then.
-    let records = page.rows.filter { !deleted.contains($0.name) }.compactMap { map.completed($0)?.record }
+    let records = page.rows.compactMap { deleted.contains($0.name) ? nil : map.completed($0.record) }
     guard !page.isLast, let last = page.rows.last else {
       return ChangePage(records: records, end: try lastSequence, remaining: 0)
     }
@@ -126,16 +126,20 @@ extension EntityMap {
   /// Returns a row with all fields and references of its entity; `nil` if the schemas no longer have the entity.
   func completed(_ row: RecordRow) -> RecordRow? {
     guard let plan = plans[row.name.entityType] else { return nil }
-    let columns = plan.columns
-    let known = row.record.state.fields
     var row = row
     for reference in plan.references where reference.isByUUID {
-      row.keys.references[reference.name] = known.text(reference.name)
+      row.keys.references[reference.name] = row.record.state.fields.text(reference.name)
     }
-    if known.count == columns.count { return row }
-    let members = columns.map { SyncObject.Member(name: $0.name, value: known[$0.name] ?? .null) }
-    row.record.state.fields = SyncObject(ordered: members)
+    row.record.state.fields = plan.completed(row.record.state.fields)
     return row
+  }
+
+  /// Returns a record with all fields of its entity; `nil` if the schemas no longer have the entity.
+  func completed(_ record: ServerRecord) -> ServerRecord? {
+    guard let plan = plans[record.name.entityType] else { return nil }
+    var record = record
+    record.state.fields = plan.completed(record.state.fields)
+    return record
   }
 
   /// Returns the state of a record's deletion, and the records with which it is deleted.
