@@ -37,12 +37,14 @@ package struct RemoteRecords {
 
   /// Returns the UUIDs of the records of an entity that the remote has to create.
   package func uncreated(_ table: RecordTable) throws -> [String] {
-    try connection.fetch(
+    let isCreation: SQL = "entityType = \(table.entity.type) AND operationType = 'create' AND completedAt IS NULL"
+    // In two parts, for each of which an index of the queue has no completed operations.
+    return try connection.fetch(
       """
       SELECT uuid FROM \(identifier: table.entity.table.name)
       WHERE serverId IS NULL AND \(identifier: table.entity.key) IN (
-        SELECT entityId FROM OfflineSyncQueue
-        WHERE entityType = \(table.entity.type) AND operationType = 'create' AND completedAt IS NULL)
+        SELECT entityId FROM OfflineSyncQueue WHERE \(isCreation) AND payload IS NULL
+        UNION ALL SELECT entityId FROM OfflineSyncQueue WHERE \(isCreation) AND payload IS NOT NULL)
       """, as: String.self)
   }
 
