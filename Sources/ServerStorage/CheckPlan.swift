@@ -13,7 +13,7 @@ final class CheckPlan: Sendable {
   /// The tables that are not synced and whose rows, which the schemas create, the entity references.
   let unsyncedParents: [String]
   /// The shared columns in the order of `SyncObject`.
-  let columns: [SharedColumn]
+  var columns: [SharedColumn] { table.orderedColumns }
   private let emptyMembers: [SyncObject.Member]
   /// A SELECT of the columns, the conditions and terms of the unique keys, and the values of references, by the local id.
   let selection: String
@@ -53,13 +53,12 @@ final class CheckPlan: Sendable {
 
     let columns: [String]
     /// Whether the reference travels as the UUID of the record.
-    let isByUUID: Bool
+    var isByUUID: Bool { columns.count == 1 }
 
     /// - Returns: `nil` for a key to columns that are not unique, which SQLite cannot enforce.
     fileprivate init?(_ dependency: Dependency) {
       self.dependency = dependency
       columns = dependency.columns
-      isByUUID = columns.count == 1
       name = columns.joined(separator: ",")
       let targets = dependency.key.columns.map(\.to)
       let parent = dependency.parent
@@ -83,8 +82,7 @@ final class CheckPlan: Sendable {
 
   init(_ table: RecordTable, in entities: Entities) {
     self.table = table
-    columns = table.orderedColumns
-    emptyMembers = columns.map { SyncObject.Member(name: $0.name, value: .null) }
+    emptyMembers = table.orderedColumns.map { SyncObject.Member(name: $0.name, value: .null) }
     let entity = table.entity
     let indexes = entity.table.uniqueIndexes.compactMap { index -> (Catalog.UniqueIndex, UniqueKeyPlan)? in
       let names = index.termColumns

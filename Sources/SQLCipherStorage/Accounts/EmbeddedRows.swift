@@ -9,7 +9,10 @@ class EmbeddedRows: AccountRows {
 
   init(_ connection: Connection) { self.connection = connection }
 
-  /// Is called before references are read. A writer moves new references, because the search through them is linear.
+  /// The reference by which the records of a bucket are found: its target is the bucket. No column has this name.
+  static let bucketReference = ",bucket"
+
+  /// Moves new references before references are read, because the search through new ones is linear. A reader cannot move them.
   func settleReferences() throws {}
 
   final func header() throws -> AccountHeader {
@@ -129,7 +132,7 @@ class EmbeddedRows: AccountRows {
       """
       SELECT record.entityUuid, record.version, record.digest FROM \(table) AS member CROSS JOIN ServerRecord AS record
         ON record.entityType = member.entityType AND record.entityUuid = member.entityUuid
-      WHERE member.entityType = \(entityType) AND member.reference = ',bucket'
+      WHERE member.entityType = \(entityType) AND member.reference = \(Self.bucketReference)
         AND member.target IN (SELECT value FROM json_each(\(list))) AND record.isDeleted = 0 AND \(scope)
       """
     }

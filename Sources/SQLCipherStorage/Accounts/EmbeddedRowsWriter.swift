@@ -245,7 +245,8 @@ extension RecordRow {
     guard let other else {
       return references + [
         ReferenceValue(
-          entityType: name.entityType, reference: ",bucket", target: RecordDigest.bucket(of: name.entityUuid))
+          entityType: name.entityType, reference: EmbeddedRows.bucketReference,
+          target: RecordDigest.bucket(of: name.entityUuid))
       ]
     }
     return keys.references == other.keys.references ? [] : Array(Set(references).subtracting(other.references))
