@@ -143,8 +143,6 @@ import Testing
         """
         EXPLAIN QUERY PLAN SELECT entityUuid FROM ServerReference
         WHERE entityType = 'Room' AND reference = 'projectId' AND target = 'a' AND entityUuid > ''
-        UNION ALL
-        SELECT entityUuid FROM ServerUniqueKey WHERE entityType = 'Room' AND keyName = 'a' AND value = 'b'
         ORDER BY entityUuid LIMIT 5
         """,
         """
@@ -157,5 +155,29 @@ import Testing
     }
     #expect(plans.allSatisfy { !$0.hasPrefix("SCAN") || $0.hasPrefix("SCAN json_each") }, "\(plans)")
     #expect(plans.allSatisfy { !$0.contains("TEMP B-TREE FOR ORDER") }, "\(plans)")
+  }
+
+  @Test("A query for references looks up the moved ones, and reads and sorts the new ones alone")
+  func newReferencesAreRead() async throws {
+    let storage = try self.storage()
+    defer { storage.close() }
+    let plan = try await storage.read(account) { data -> [String] in
+      let reader = try #require(data as? AccountReader)
+      let connection = try #require(reader.rows as? EmbeddedRows).connection
+      return try connection.fetchRows(
+        """
+        EXPLAIN QUERY PLAN SELECT entityUuid FROM ServerReference
+        WHERE entityType = 'Room' AND reference = 'projectId' AND target = 'a' AND entityUuid > ''
+        UNION ALL
+        SELECT entityUuid FROM ServerNewReference
+        WHERE entityType = 'Room' AND reference = 'projectId' AND target = 'a' AND entityUuid > ''
+        ORDER BY entityUuid LIMIT 5
+        """, as: Int.self, Int.self, Int.self, String.self
+      ).map { $0.3 }
+    }
+    #expect(plan.filter { $0.hasPrefix("SCAN") } == ["SCAN ServerNewReference"], "\(plan)")
+    #expect(plan.filter { $0.contains("SEARCH ServerReference USING") }.count == 1, "\(plan)")
+    #expect(plan.filter { $0.contains("TEMP B-TREE FOR ORDER") }.count == 1, "\(plan)")
+    #expect(plan.last?.contains("TEMP B-TREE FOR ORDER") == true, "the new references are the second part: \(plan)")
   }
 }
