@@ -111,8 +111,8 @@ struct ServerSuite {
     }
     let alone = try await late()
     let load = try LoadProcess(Access(url: server.url, token: tokens[1]), devices: 16)
-    defer { load.stop() }
     let loaded = try await late()
+    try load.stop()
     return Finding(
       "\(engine): 99 of 100 pushes of an account within \(format(alone * 1_000, 1)) ms, and within "
         + "\(format(loaded * 1_000, 1)) ms beside 16 devices of another account at full load: \(format(loaded / alone, 2)) "

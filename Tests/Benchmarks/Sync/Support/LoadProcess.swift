@@ -17,7 +17,12 @@ final class LoadProcess {
     }
   }
 
-  func stop() {
+  deinit { if process.isRunning { process.terminate() } }
+
+  /// Ends the devices.
+  /// - Throws: ``BenchmarkFailure`` if they have ended before.
+  func stop() throws {
+    guard process.isRunning else { throw BenchmarkFailure("the pushing devices have ended early") }
     process.terminate()
     process.waitUntilExit()
   }
