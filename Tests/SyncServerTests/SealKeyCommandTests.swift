@@ -14,9 +14,7 @@ import Testing
     folder = try TemporaryFolder()
     server = try PostgresServer()
     database = try server.makeDatabase()
-    try "AKIDEXAMPLE\nwJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY\n"
-      .write(toFile: folder.file("s3.key"), atomically: true, encoding: .utf8)
-    chmod(folder.file("s3.key"), 0o600)
+    try writeObjectStoreCredentials(to: folder.file("s3.key"))
   }
 
   private var keys: String { folder.file("seal.key") }
