@@ -14,29 +14,32 @@ package struct Clock: Sendable {
   package let now: @Sendable () -> Int64
   /// The time for durations. It never steps back, and it advances while the machine sleeps.
   package let instant: @Sendable () -> ContinuousClock.Instant
-  /// Waits for a duration. Throws `CancellationError` when the task is cancelled.
-  package let sleep: @Sendable (Duration) async throws -> Void
+  /// Waits until ``instant`` has reached a value. Throws `CancellationError` when the task is cancelled.
+  package let sleepUntil: @Sendable (ContinuousClock.Instant) async throws -> Void
   /// The CPU time that the current thread has used, in nanoseconds.
   package let threadTime: @Sendable () -> Int64
 
   /// Creates a clock from its functions.
   package init(
     now: @escaping @Sendable () -> Int64, instant: @escaping @Sendable () -> ContinuousClock.Instant,
-    sleep: @escaping @Sendable (Duration) async throws -> Void,
+    sleepUntil: @escaping @Sendable (ContinuousClock.Instant) async throws -> Void,
     threadTime: @escaping @Sendable () -> Int64 = { nanoseconds(CLOCK_THREAD_CPUTIME_ID) }
   ) {
-    (self.now, self.instant, self.sleep, self.threadTime) = (now, instant, sleep, threadTime)
+    (self.now, self.instant, self.sleepUntil, self.threadTime) = (now, instant, sleepUntil, threadTime)
   }
+
+  /// Waits for a duration. Throws `CancellationError` when the task is cancelled.
+  package func sleep(_ duration: Duration) async throws { try await sleepUntil(instant() + duration) }
 
   /// Waits for a duration, also in a cancelled task. There, ``sleep`` would return at once.
   package func sleepThroughCancellation(_ duration: Duration) async {
-    _ = await startTask { [sleep] in try await sleep(duration) }.result
+    _ = await startTask { try await sleep(duration) }.result
   }
 
   /// The clock of the operating system.
   package static let system = Clock(
     now: { nanoseconds(CLOCK_REALTIME) / 1_000_000 }, instant: { ContinuousClock.now },
-    sleep: { try await Task.sleep(for: $0) })
+    sleepUntil: { try await Task.sleep(until: $0, clock: .continuous) })
 }
 
 /// Returns the time of a clock of the operating system.

@@ -57,7 +57,7 @@ struct Retention: Sendable {
           await expireUploads(of: visit.account, at: environment.now)
         }
         last = time?.now ?? last
-        try await sleep(until: start + Self.round)
+        try await environment.clock.sleepUntil(start + Self.round)
       }
     } catch {
       // The task is cancelled.
@@ -95,16 +95,10 @@ struct Retention: Sendable {
     _ elements: [Element], from start: ContinuousClock.Instant, _ body: (Element) async -> Void
   ) async throws {
     for (index, element) in elements.enumerated() {
-      try await sleep(until: start + Self.round * index / elements.count)
+      try await environment.clock.sleepUntil(start + Self.round * index / elements.count)
       try Task.checkCancellation()
       await body(element)
     }
-  }
-
-  private func sleep(until end: ContinuousClock.Instant) async throws {
-    let clock = environment.clock
-    let left = end - clock.instant()
-    if left > .zero { try await clock.sleep(left) }
   }
 
   /// Starts the time of retention. For data of version 0.1, which lack it, the time starts at their last change.

@@ -183,7 +183,7 @@ public final class Webhook: Sendable {
       case .send(let account, let author): startTask { await self.call(account, author) }
       case .wait(let end):
         startTask { [weak self] in
-          try await clock.sleep(max(.zero, end - clock.instant()))
+          try await clock.sleepUntil(end)
           self?.handle(.due)
         }
       case .giveUp(let account): log.failure("the webhook is not told of changes of the account \(account.name)")

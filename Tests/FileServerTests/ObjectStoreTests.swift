@@ -53,7 +53,7 @@ import Testing
     throws
   {
     var store = try objectStore("https://s3.example.org:443")
-    store.clock = Clock(now: { 1_772_352_000_000 }, instant: Clock.system.instant, sleep: Clock.system.sleep)
+    store.clock = Clock(now: { 1_772_352_000_000 }, instant: Clock.system.instant, sleepUntil: Clock.system.sleepUntil)
     let digest = Data(repeating: 7, count: 32).base64EncodedString()
     let address = store.addressToSend("folder/id", byteCount: 5, sha256: digest, contentType: "image/jpeg")
     #expect(address.url.hasPrefix("https://s3.example.org:443/photos/folder/id?X-Amz-Algorithm=AWS4-HMAC-SHA256&"))

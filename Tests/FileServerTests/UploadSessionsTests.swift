@@ -8,13 +8,13 @@ import Testing
   func cancelledWait() async throws {
     let sleeps = Locked((all: 0, cancelled: 0))
     let system = Clock.system
-    let clock = Clock(now: system.now, instant: system.instant) { duration in
+    let clock = Clock(now: system.now, instant: system.instant) { end in
       let isCancelled = Task.isCancelled
       sleeps.withLock { sleeps in
         sleeps.all += 1
         if isCancelled { sleeps.cancelled += 1 }
       }
-      try await system.sleep(duration)
+      try await system.sleepUntil(end)
     }
     let sessions = UploadSessions(limit: 1, clock: clock)
     _ = try sessions.claim("upload", for: 1)

@@ -33,7 +33,7 @@ import Testing
 
   @Test("A source takes time and bits from its clock and its random source, and counts within a millisecond")
   func injected() {
-    let clock = Clock(now: { 0x0123_4567_89AB }, instant: { ContinuousClock.now }, sleep: { _ in })
+    let clock = Clock(now: { 0x0123_4567_89AB }, instant: { ContinuousClock.now }, sleepUntil: { _ in })
     let zeros = RandomSource { $0.initializeMemory(as: UInt8.self, repeating: 0) }
     let source = UUIDSource(clock: clock, random: zeros)
     #expect(

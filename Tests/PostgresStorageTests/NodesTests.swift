@@ -229,7 +229,9 @@ import Testing
         """)(AccountRow.key(account), .text(name.entityType), .text(name.entityUuid)))
     // A node whose pauses are short.
     let system = Clock.system
-    let hasty = Clock(now: system.now, instant: system.instant) { try await Task.sleep(for: $0 / 50) }
+    let hasty = Clock(now: system.now, instant: system.instant) { end in
+      try await system.sleep((end - system.instant()) / 50)
+    }
     let second = try PostgresStorage(
       PostgresDatabase(first.database.settings, environment: Environment(clock: hasty, random: .system)),
       schemas: [RestorationSchema.schema])

@@ -91,7 +91,7 @@ import Testing
     let passed = Locked<Int64>(0)
     let system = Clock.system
     let clock = Clock(
-      now: { system.now() + passed.withLock { $0 } }, instant: system.instant, sleep: system.sleep)
+      now: { system.now() + passed.withLock { $0 } }, instant: system.instant, sleepUntil: system.sleepUntil)
     let directory = PostgresDirectory(
       try PostgresDatabase(database.settings, environment: Environment(clock: clock, random: .system)))
     let (_, token) = try directory.addUser(

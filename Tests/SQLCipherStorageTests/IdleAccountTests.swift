@@ -116,7 +116,7 @@ import Testing
             gate.wait()
           }
           return system.now()
-        }, instant: system.instant, sleep: system.sleep), random: .system)
+        }, instant: system.instant, sleepUntil: system.sleepUntil), random: .system)
     let storage = try EmbeddedStorage(in: data, schemas: [RestorationSchema.schema], accounts: [])
     blocks.withLock { $0 = true }
     let reading = Task { try await storage.read(account) { try $0.lastSequence } }

@@ -2,7 +2,7 @@ import Platform
 
 /// A clock that starts at any time and advances when a test says so.
 ///
-/// A sleep ends when the clock has advanced by its duration.
+/// A sleep ends when the clock has advanced to its end.
 package final class TestClock: Sendable {
   private let start: Int64
   private let begin = ContinuousClock.now
@@ -27,9 +27,8 @@ package final class TestClock: Sendable {
   package var clock: Clock {
     Clock(
       now: { self.now }, instant: { self.begin + self.elapsed },
-      sleep: { duration in
-        let end = self.elapsed + duration
-        while self.elapsed < end { try await Task.sleep(for: .milliseconds(2)) }
+      sleepUntil: { end in
+        while self.begin + self.elapsed < end { try await Task.sleep(for: .milliseconds(2)) }
       })
   }
 

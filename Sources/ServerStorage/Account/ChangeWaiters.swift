@@ -209,8 +209,8 @@ package final class ChangeWaiters: Sendable {
       timer.task.cancel()
     }
     let task = startTask { [weak self, environment] in
-      let pause = due - environment.clock.instant()
-      try await environment.clock.sleep(max(pause, Self.grain))
+      let clock = environment.clock
+      try await clock.sleepUntil(max(due, clock.instant() + Self.grain))
       guard let self else { return }
       self.state.withLock { state in
         // Another timer may have replaced this one meanwhile.

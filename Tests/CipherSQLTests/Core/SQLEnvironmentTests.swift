@@ -14,7 +14,7 @@ import Testing
 
     var environment: Environment {
       Environment(
-        clock: Clock(now: { self.time.withLock { $0 } }, instant: { ContinuousClock.now }, sleep: { _ in }),
+        clock: Clock(now: { self.time.withLock { $0 } }, instant: { ContinuousClock.now }, sleepUntil: { _ in }),
         random: RandomSource { buffer in
           self.next.withLock { next in
             for index in buffer.indices {

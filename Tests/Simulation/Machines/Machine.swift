@@ -46,7 +46,9 @@ final class Machine: @unchecked Sendable {
     Environment(
       clock: Clock(
         now: { self.wall }, instant: { self.scheduler.instant },
-        sleep: { try await self.scheduler.sleep(Int64($0 / .microseconds(1))) },
+        sleepUntil: { end in
+          try await self.scheduler.sleep(Int64(max(.zero, end - self.scheduler.instant) / .microseconds(1)))
+        },
         threadTime: {
           // A hundred questions use up the time of a job.
           self.cpuTime += 200_000

@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import Platform
 import RestorationModel
 import ServerSupport
 import SyncModel
@@ -58,6 +59,37 @@ import Testing
     }
     #expect(try await data.left(data.older) == 0)
     #expect(try await data.left(data.newer) == 1)
+  }
+
+  @Test("Rounds wait for an instant, so that time that passes before a wait does not prolong it")
+  func waitsUntilAnInstant() async throws {
+    let data = try await OldAccounts(1)
+    let time = data.time
+    let readings = Locked<[ContinuousClock.Instant]>([])
+    let ends = Locked<[ContinuousClock.Instant]>([])
+    let clock = Clock(
+      now: { time.now },
+      instant: {
+        // Time passes before each reading, never twice the same.
+        let count = readings.withLock { $0.count + 1 }
+        time.advance(by: .milliseconds(count * count))
+        let instant = time.clock.instant()
+        readings.withLock { $0.append(instant) }
+        return instant
+      }
+    ) { end in
+      let count = ends.withLock { ends in
+        ends.append(end)
+        return ends.count
+      }
+      if count == 8 { throw CancellationError() }
+      time.advance(by: max(.zero, end - time.clock.instant()))
+    }
+    await data.retention(Environment(clock: clock, random: .repeatable(7))).run(try ServerClock(data.directory, clock))
+    let starts = Set(readings.withLock { $0 })
+    let waits = ends.withLock { $0 }
+    #expect(waits.count == 8)
+    for end in waits { #expect(starts.contains(end) || starts.contains(end - .seconds(900))) }
   }
 
   @Test("Every account forgets its old data within six hours, few in an hour and at most one at the start")

@@ -25,7 +25,7 @@ struct PresignedTests {
       credentials: ObjectStoreCredentials(accessKeyId: ObjectStoreProcess.accessKeyId, wipingSecret: &secret))
     store.clock = Clock(
       now: { [clock] in Clock.system.now() + clock.withLock { $0 } }, instant: Clock.system.instant,
-      sleep: Clock.system.sleep)
+      sleepUntil: Clock.system.sleepUntil)
     return store
   }
 

@@ -51,11 +51,15 @@ final class OldAccounts {
     directory.close()
   }
 
+  func retention(_ environment: Environment) -> Retention {
+    Retention(
+      days: 90, storage: storage, files: files, inUse: { _, contents in Set(contents) }, directory: directory,
+      environment: environment, log: .silent)
+  }
+
   /// Runs retention, and a body that advances the time by a quarter of an hour and waits for the next round.
   func runRetention(_ body: (_ advance: () async throws -> Void) async throws -> Void) async throws {
-    let retention = Retention(
-      days: 90, storage: storage, files: files, inUse: { _, contents in Set(contents) }, directory: directory,
-      environment: directory.environment, log: .silent)
+    let retention = retention(directory.environment)
     let clock = try ServerClock(directory, directory.environment.clock)
     let work = Task { await retention.run(clock) }
     try await eventually { try directory.retentionTime() != nil }

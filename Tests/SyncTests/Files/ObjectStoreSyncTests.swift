@@ -33,7 +33,7 @@ struct ObjectStoreSyncTests {
     described.clock = Clock(
       now: { [clock] in
         Clock.system.now() + clock.withLock { $0.count > 1 ? $0.removeFirst() : $0.first ?? 0 }
-      }, instant: Clock.system.instant, sleep: Clock.system.sleep)
+      }, instant: Clock.system.instant, sleepUntil: Clock.system.sleepUntil)
     server = try LocalServer(objectStore: described) { limits in
       limits.files.fileBytes = 3_000_000
       limits.files.quotaBytes = 6_000_000
