@@ -166,7 +166,7 @@ let package = Package(
         "HTTPServer", "FileServer", "PostgresStorage", "SQLCipherStorage", "ServerStorage", "SchemaModel",
         "RecordStore",
         "SyncModel", "CipherSQL", "Platform", "CPlatform", "CSodium", "HTTPClient", "VaultKeys",
-      ], exclude: ["README.md", "BackupFormat.md"]),
+      ], exclude: ["README.md", "BackupFormat.md", "alerts.yml"]),
     .target(name: "CommandLineKit", dependencies: ["Platform", "CPlatform"]),
     .executableTarget(
       name: "FieldVaultCommand",
@@ -273,7 +273,7 @@ let package = Package(
         "TestSupport", "Platform", "SyncEngine", "VaultStore", "Outbox", "HTTPClient", "RawNetwork", "SyncModel",
         "CipherSQL",
       ]),
-    .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer"]),
+    .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer", "SyncModel", "Platform"]),
     .testTarget(
       name: "SQLCipherStorageTests",
       dependencies: [
@@ -300,7 +300,7 @@ let package = Package(
         "RawNetwork",
         "SyncModel", "VaultStore", "CipherSQL", "SealedFiles", "RestorationModel", "CommandLineKit", "CPlatform",
         "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "ShippedSchemas",
-      ]),
+      ], exclude: ["Data/alert-tests.yml"]),
     .testTarget(
       name: "SyncTests",
       dependencies: [

@@ -24,6 +24,7 @@ enum ServeCommand {
     Signals.onStop { _ in stopping.continuation.finish() }
     Signals.onHangUp { reload(server, context) }
     try context.output.line("listening on \(server.url)")
+    if let url = server.adminURL { try context.output.line("metrics on \(url)/metrics") }
     try context.output.flush()
     for await _ in stopping.stream {}
     await server.stop()
@@ -69,13 +70,22 @@ enum ServeCommand {
     let publicURL = try publicURL(arguments)
     let named = try arguments.values("schema").map(schema)
     let (source, schemas) = try source(context, named, hasObjectStore: objectStore != nil)
-    let log = arguments.flag("quiet") ? RequestLog.silent : RequestLog { line in context.line(line) }
+    let format = try arguments.value("log-format").map { word in
+      guard let format = RequestLog.Format(rawValue: word) else {
+        throw arguments.mistake("--log-format is text or json", about: "log-format")
+      }
+      return format
+    }
+    let log = RequestLog(format: format ?? .text, hasRequests: !arguments.flag("quiet")) { line in context.line(line) }
     var settings = FieldVaultServer.Settings(
       source, listen: try arguments.required("listen"), schemas: schemas, identity: identity, limits: limits,
       retentionDays: days, log: log)
     settings.publicURL = publicURL
     settings.objectStore = objectStore
     settings.webhook = try webhook(arguments)
+    settings.adminListen = arguments.value("admin-listen")
+    settings.slowRequest = try arguments.integer("slow-request-ms", in: 1...3_600_000).map { .milliseconds($0) }
+    settings.version = ServerProgram.version
     return try FieldVaultServer(settings)
   }
 

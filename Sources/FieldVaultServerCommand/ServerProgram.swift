@@ -1,4 +1,5 @@
 import CommandLineKit
+import HTTPServer
 import SyncModel
 
 /// The whole command line, from which parsing, help and completions come.
@@ -90,6 +91,13 @@ enum ServerProgram {
       .value(
         "s3-type", "TYPE", "a media type permitted in the object store, such as image/jpeg or image/*",
         repetition: .list),
+      .value(
+        "admin-listen", "HOST:PORT",
+        "an address for the operator, without tokens and TLS: /metrics, /v1/health, /v1/ready (default: none)"),
+      .value(
+        "log-format", "FORMAT", "the form of the log: text, or json with request, account and device",
+        default: RequestLog.Format.text.rawValue, allowed: RequestLog.Format.allCases.map(\.rawValue)),
+      .value("slow-request-ms", "N", "the duration from which a request is logged as slow (default: no limit)"),
       .value("notify-url", "URL", "a webhook that is told which devices of an account should sync"),
       .value(
         "notify-key", "FILE", "a file of mode 0600 with the key that signs calls of the webhook, 16 bytes or more",

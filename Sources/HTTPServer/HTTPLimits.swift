@@ -32,6 +32,15 @@ public struct HTTPLimits: Sendable {
   /// The default limits.
   public init() {}
 
+  /// The limits of an address for a few programs of the operator.
+  package static var admin: HTTPLimits {
+    var limits = HTTPLimits()
+    (limits.connections, limits.connectionsPerAddress) = (32, 32)
+    (limits.waitingConnections, limits.waitingConnectionsPerAddress) = (16, 16)
+    (limits.bodyBytes, limits.bodyMemoryBytes, limits.bodyMemoryBytesPerUser) = (1 << 10, 1 << 16, 1 << 16)
+    return limits
+  }
+
   /// The number of threads that read and write. For each event, libmicrohttpd looks at every connection of a thread.
   var threads: Int { min(max(4, connections / 128), 32) }
 }

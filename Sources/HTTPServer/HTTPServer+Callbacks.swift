@@ -22,12 +22,15 @@ func handleAccess(
     let exchange: ConnectionState
     let refusal: HTTPProblem?
     do throws(HTTPProblem) {
+      let request = try head.request()
       exchange = ConnectionState(
-        head: try head.request(), connection: id, isDraining: listener.isDraining, clock: server.clock)
+        head: request, id: request.clientId ?? server.newRequestId(), connection: id, isDraining: listener.isDraining,
+        clock: server.clock)
       refusal = nil
     } catch {
       exchange = ConnectionState(
-        head: Request(method: head.method, path: ""), connection: id, isDraining: true, clock: server.clock)
+        head: Request(method: head.method, path: ""), id: server.newRequestId(), connection: id, isDraining: true,
+        clock: server.clock)
       refusal = error
     }
     server.began(exchange)
@@ -58,11 +61,13 @@ func handleCompletion(
   slot.pointee = nil
   let response = exchange.response ?? exchange.refusal?.response
   exchange.end()
-  // 499 is the status that other servers log for a disconnected client.
-  server.log.note(
-    method: exchange.head.method, pattern: response?.pattern ?? exchange.pattern,
-    status: response?.status ?? 499, duration: server.clock.instant() - exchange.start,
-    bytes: exchange.head.method == "HEAD" ? 0 : response?.byteCount ?? 0)
+  let head = exchange.head
+  server.handlers.completed(
+    CompletedRequest(
+      id: exchange.id, method: head.method, pattern: response?.pattern ?? exchange.pattern,
+      status: response?.status ?? 499, duration: server.clock.instant() - exchange.start,
+      bytes: head.method == "HEAD" ? 0 : response?.byteCount ?? 0, account: exchange.caller?.accountName,
+      device: response?.device))
   server.watch.ended(connection, isKnown: exchange.caller != nil)
   server.ended(exchange)
 }

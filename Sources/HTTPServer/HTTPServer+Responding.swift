@@ -136,7 +136,8 @@ extension HTTPServer {
     // Behind a chunked body nothing else is read, because the library is lenient about where its chunks end.
     let isChunked = exchange.head.headers["transfer-encoding"] != nil
     let isLast = isLast || isChunked || isStopping || exchange.isDraining || response.status == 413
-    for (name, value) in response.allHeaders + (isLast ? [("Connection", "close")] : [])
+    for (name, value) in response.allHeaders + [(Request.idHeader, exchange.id)]
+      + (isLast ? [("Connection", "close")] : [])
     where MHD_add_response_header(made, name, value) != .YES {
       return .NO
     }
@@ -163,7 +164,9 @@ extension HTTPServer {
   private func sendEarly(_ response: Response, of exchange: ConnectionState, on connection: OpaquePointer) {
     var lines = ["HTTP/1.1 \(response.status) Refused"]
     lines += response.allHeaders.map { "\($0.name): \($0.value)" }
-    lines += ["Content-Length: \(response.body.count)", "Connection: close", "", ""]
+    lines += [
+      "\(Request.idHeader): \(exchange.id)", "Content-Length: \(response.body.count)", "Connection: close", "", "",
+    ]
     let bytes = Array(lines.joined(separator: "\r\n").utf8) + response.body
     // Bytes that exceed the system's buffer are lost. The client then sees the connection close.
     _ = cmicrohttpd_send_now(connection, bytes, bytes.count)

@@ -24,19 +24,23 @@ package final class HTTPServer: Sendable {
     var respond: @Sendable (Request) async -> Response
     /// Returns whether the token of a user is still valid.
     var isValid: @Sendable (any Caller) -> Bool
+    /// Receives each request when it has ended.
+    var completed: @Sendable (CompletedRequest) -> Void
 
     package init(
       admit: @escaping @Sendable (Request) -> AdmittedRequest, respond: @escaping @Sendable (Request) async -> Response,
-      isValid: @escaping @Sendable (any Caller) -> Bool = { _ in true }
+      isValid: @escaping @Sendable (any Caller) -> Bool = { _ in true },
+      completed: @escaping @Sendable (CompletedRequest) -> Void = { _ in }
     ) {
-      (self.admit, self.respond, self.isValid) = (admit, respond, isValid)
+      (self.admit, self.respond, self.isValid, self.completed) = (admit, respond, isValid, completed)
     }
   }
 
   let handlers: Handlers
   let limits: HTTPLimits
   let log: RequestLog
-  let clock: Clock
+  let environment: Environment
+  var clock: Clock { environment.clock }
   /// The address of the server, with the port that the system chose for port 0.
   package let address: String
   let isEncrypted: Bool
@@ -57,13 +61,14 @@ package final class HTTPServer: Sendable {
   /// Starts the server.
   /// - Throws: ``HTTPServerError`` with `cannotListen` or `badCertificate`.
   package init(
-    listen: String, identity: TLSIdentity?, limits: HTTPLimits, log: RequestLog, clock: Clock, handlers: Handlers
+    listen: String, identity: TLSIdentity?, limits: HTTPLimits, log: RequestLog, environment: Environment,
+    handlers: Handlers
   ) throws(HTTPServerError) {
     let socket = try ListeningSocket(listen)
     self.handlers = handlers
     self.limits = limits
     self.log = log
-    self.clock = clock
+    self.environment = environment
     self.socket = socket.descriptor
     address = socket.address
     isEncrypted = identity != nil
@@ -71,7 +76,7 @@ package final class HTTPServer: Sendable {
       ConnectionTable.Limits(
         header: limits.headerTime, pause: .seconds(limits.idleSeconds),
         strangersPerAddress: limits.waitingConnectionsPerAddress, strangers: limits.waitingConnections),
-      clock: clock)
+      clock: environment.clock)
     memory = BodyMemory(
       limit: max(limits.bodyMemoryBytes, limits.bodyBytes),
       userLimit: max(limits.bodyMemoryBytesPerUser, limits.bodyBytes))
@@ -129,6 +134,19 @@ package final class HTTPServer: Sendable {
           hint: "both must be PEM files, and the key must match the certificate")
     }
     return pointer
+  }
+
+  /// Stops a server that has had no connection yet, because the program cannot start.
+  package func abandon() {
+    let listener = daemons.withLock { daemons -> Listener? in
+      daemons.isStopping = true
+      defer { daemons.listening = nil }
+      return daemons.listening
+    }
+    guard let listener else { return }
+    listener.quiesce()
+    listener.stop()
+    close(socket)
   }
 
   /// Refuses new connections, waits for the requests in flight, then stops.
@@ -243,6 +261,19 @@ package final class HTTPServer: Sendable {
   }
 
   func began(_ exchange: ConnectionState) { exchanges.withLock { $0[ObjectIdentifier(exchange)] = exchange } }
+
+  /// Returns the id of a request that came without one: 16 hexadecimal digits.
+  func newRequestId() -> String {
+    let digits = String(environment.random.number(), radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+
+  /// The number of open connections.
+  package var connectionCount: Int {
+    daemons.withLock { daemons in
+      (daemons.listening?.connections ?? 0) + daemons.draining.reduce(0) { $0 + $1.connections }
+    }
+  }
 
   /// The number of requests in flight.
   package var requestCount: Int { exchanges.withLock { $0.count } }

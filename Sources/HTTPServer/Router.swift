@@ -25,7 +25,7 @@ package struct Router<User: Caller>: Sendable {
       do {
         return try admit(request, route, variables)
       } catch {
-        return AdmittedRequest(admission: .refuse(failure(error, route)))
+        return AdmittedRequest(admission: .refuse(failure(error, route, request)))
       }
     } catch {
       return AdmittedRequest(admission: .refuse(failure(error, at: request.path)))
@@ -67,7 +67,7 @@ package struct Router<User: Caller>: Sendable {
         let response = try await respond(to: request, route, variables)
         return finished(response, route)
       } catch {
-        return failure(error, route)
+        return failure(error, route, request)
       }
     } catch {
       return failure(error, at: request.path)
@@ -96,7 +96,7 @@ package struct Router<User: Caller>: Sendable {
       let sink = try await open(try call(request, route, variables))
       return .sink(RoutedSink(sink: sink) { response in finished(response, route) })
     } catch {
-      return .refuse(failure(error, route))
+      return .refuse(failure(error, route, request))
     }
   }
 
@@ -150,8 +150,8 @@ package struct Router<User: Caller>: Sendable {
     return response
   }
 
-  private func failure(_ error: any Error, _ route: Route<User>) -> Response {
-    finished(response(to: error, route.pattern).response, route)
+  private func failure(_ error: any Error, _ route: Route<User>, _ request: Request) -> Response {
+    finished(response(to: error, route.pattern, request).response, route)
   }
 
   /// Returns the response without a matching route. A known path keeps the headers of its dialect.
@@ -163,10 +163,10 @@ package struct Router<User: Caller>: Sendable {
     return response
   }
 
-  private func response(to error: any Error, _ pattern: String) -> HTTPProblem {
+  private func response(to error: any Error, _ pattern: String, _ request: Request) -> HTTPProblem {
     if let known = error as? HTTPProblem { return known }
     // Errors of the handlers name columns and rules, never values.
-    log.failure("\(pattern): \(error)")
+    log.failure("\(pattern): \(error)", request: request.id)
     return problem(error) ?? .failure
   }
 }

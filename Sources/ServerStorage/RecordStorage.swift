@@ -36,6 +36,9 @@ public protocol RecordStorage: Sendable {
   /// Waits until an account has a change that concerns a request, at most for its time or until ``stopWaiting()``.
   func waitForChange(_ account: AccountName, _ request: ChangeRequest) async throws -> WaitResult
 
+  /// The use of its limits now.
+  var usage: StorageUsage { get }
+
   /// Checks that the storage can execute requests now.
   /// - Throws: the reason why it cannot, such as a database that does not respond.
   func checkReadiness() async throws

@@ -53,6 +53,12 @@ public final class FieldVaultServer: Sendable {
     /// The object store to which devices upload files; `nil` to store files on the server's disk. A server with a database
     /// takes no files without it.
     public var objectStore: ObjectStore?
+    /// The address for the operator, `HOST:PORT`, with figures and health and without tokens; `nil` for none.
+    public var adminListen: String?
+    /// The duration from which a request counts as slow; `nil` without a limit.
+    public var slowRequest: Duration?
+    /// The version of the program, for its figures.
+    public var version = ""
     /// Where to announce changes; `nil` for nowhere.
     public var webhook: Webhook.Settings?
     /// Creates the storage of files; tests inject their own.
@@ -85,7 +91,10 @@ public final class FieldVaultServer: Sendable {
 
   /// The URL of the server, such as `http://127.0.0.1:8787`.
   public let url: String
+  /// The URL of the operator's address; `nil` without one.
+  public let adminURL: String?
   private let http: HTTPServer
+  private let admin: HTTPServer?
   private let data: ServedData
   private let stopTime: Duration
 
@@ -94,13 +103,27 @@ public final class FieldVaultServer: Sendable {
   ///   `SQLError` for a schema that cannot be applied.
   public init(_ settings: Settings) throws {
     let data = try ServedData(settings)
-    let clock = settings.source.environment.clock
-    http = try HTTPServer(
-      listen: settings.listen, identity: settings.identity, limits: settings.limits.http,
-      log: settings.log.timed(by: clock), clock: clock,
-      handlers: HTTPServer.Handlers(
-        admit: { data.router.admit($0) }, respond: { await data.router.respond(to: $0) },
-        isValid: { data.isValid($0) }))
+    let environment = settings.source.environment
+    let admin = try settings.adminListen.map { listen in
+      try HTTPServer(
+        listen: listen, identity: nil, limits: .admin, log: data.log, environment: environment,
+        handlers: HTTPServer.Handlers(
+          admit: { data.adminRouter.admit($0) }, respond: { await data.adminRouter.respond(to: $0) }))
+    }
+    do {
+      http = try HTTPServer(
+        listen: settings.listen, identity: settings.identity, limits: settings.limits.http, log: data.log,
+        environment: environment,
+        handlers: HTTPServer.Handlers(
+          admit: { data.router.admit($0) }, respond: { await data.router.respond(to: $0) },
+          isValid: { data.isValid($0) }, completed: { data.completed($0) }))
+    } catch {
+      admin?.abandon()
+      throw error
+    }
+    self.admin = admin
+    adminURL = admin.map { "http://" + $0.address }
+    data.metrics.add(http, limit: settings.limits.http.connections)
     url = (settings.identity == nil ? "http://" : "https://") + http.address
     stopTime = .seconds(settings.limits.http.stopSeconds)
     self.data = data
@@ -123,6 +146,7 @@ public final class FieldVaultServer: Sendable {
   public func stop() async {
     data.stopWaiting()
     await http.stop()
+    await admin?.stop()
     await data.close(waitingAtMost: stopTime)
   }
 }

@@ -26,6 +26,8 @@ struct Retention: Sendable {
   let directory: any AccountDirectory
   let environment: Environment
   let log: RequestLog
+  /// Receives the wall time of each round that this process has begun.
+  var began: @Sendable (Int64) -> Void = { _ in }
 
   /// The time over which a round spreads its accounts.
   private static let round = Duration.seconds(900)
@@ -51,6 +53,7 @@ struct Retention: Sendable {
         } catch {
           log.failure("retention is skipped because its time cannot be stored: \(error)")
         }
+        began(environment.now)
         let visits = ownsRound ? visits(after: last, until: time?.now, at: environment.now) : []
         try await spread(visits, from: start) { visit in
           if visit.forgets, let time { await forget(visit.account, before: time.limit(days: days), at: time.now) }
@@ -224,6 +227,9 @@ final class ServerClock: Sendable {
     try directory.storeRetentionTime(clock.now)
     return clock
   }
+
+  /// The time of retention; `nil` before its start.
+  var now: Int64? { state.withLock { $0.clock?.now } }
 
   /// Returns the time under which a change is stored.
   func storing(at wall: Int64) -> Int64 { state.withLock { $0.clock?.storing(at: wall) ?? wall } }

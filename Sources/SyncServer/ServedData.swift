@@ -10,14 +10,19 @@ import ServerStorage
 package final class ServedData: Sendable {
   /// Finds the handler of a request.
   package let router: Router<Member>
+  /// Finds the handler of a request to the operator's address.
+  let adminRouter: Router<Member>
+  let metrics: ServerMetrics
   let storage: any RecordStorage
   let files: any FileStorage
   private let sessions: UploadSessions
   private let directory: any AccountDirectory
   private let retention: Retention
   private let clock: ServerClock
-  private let log: RequestLog
+  let log: RequestLog
   private let webhook: Webhook?
+  /// The routes whose duration depends on the connection of the client.
+  private let transferPatterns: Set<String>
   private let housekeeping = Locked<Task<Void, Never>?>(nil)
   private let hold: Locked<FolderLock?>
 
@@ -26,9 +31,11 @@ package final class ServedData: Sendable {
   ///   schema that cannot be applied.
   package init(_ settings: FieldVaultServer.Settings) throws {
     let environment = settings.source.environment
-    let log = settings.log.timed(by: environment.clock)
+    let metrics = ServerMetrics(version: settings.version, slowRequest: settings.slowRequest)
+    self.metrics = metrics
+    let log = settings.log.timed(by: environment.clock) { metrics.countFailure() }
     self.log = log
-    let parts = try Parts(settings, log)
+    let parts = try Parts(settings, metrics, log)
     let (directory, storage, files) = (parts.directory, parts.storage, parts.files)
     (self.directory, self.storage, self.files, hold) = (directory, storage, files, Locked(parts.hold))
     webhook = parts.webhook
@@ -42,7 +49,8 @@ package final class ServedData: Sendable {
     self.clock = clock
     let records = SyncService(
       storage: storage, limits: limits, serverUuid: directory.serverUuid, log: log,
-      environment: environment, isPresigned: settings.objectStore != nil, storingTime: { clock.storing(at: $0) })
+      environment: environment, isPresigned: settings.objectStore != nil, storingTime: { clock.storing(at: $0) },
+      counted: { metrics.count($0) })
     let objects = settings.objectStore.map { store in
       ObjectFiles(
         store: store, database: parts.objects, log: log, environment: environment, scratch: parts.scratch)
@@ -56,9 +64,16 @@ package final class ServedData: Sendable {
     router = Router(
       routes: records.routes + fileService.routes, log: log, user: { try directory.member(token: $0) },
       authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
+    adminRouter = Router(
+      routes: AdminService(metrics: metrics, records: records, log: log).routes, log: log, user: { _ in nil },
+      authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
     retention = Retention(
       days: settings.retentionDays, storage: storage, files: files, objects: objects, inUse: inUse,
-      directory: directory, environment: environment, log: log)
+      directory: directory, environment: environment, log: log, began: { metrics.beganRound(at: $0) })
+    transferPatterns = Set(fileService.routes.map(\.pattern))
+    metrics.add(
+      storage, waiting: { records.waitingCount }, waitingLimit: limits.waiters, retentionTime: { clock.now },
+      space: parts.space)
   }
 
   /// Starts the removal of old data, which runs until ``stopWaiting()``, and the calls of the webhook.
@@ -66,6 +81,13 @@ package final class ServedData: Sendable {
     webhook?.start(storage)
     let (retention, clock) = (retention, clock)
     housekeeping.withLock { $0 = startTask { await retention.run(clock) } }
+  }
+
+  /// Counts and logs a request that has ended.
+  func completed(_ request: CompletedRequest) {
+    let isTransfer = request.pattern.map(transferPatterns.contains) ?? false
+    let isSlow = metrics.count(request, waits: request.pattern == SyncService.watchPattern, isTransfer: isTransfer)
+    log.note(request, isSlow: isSlow)
   }
 
   /// Returns whether the token of a running request is still valid.
@@ -107,35 +129,45 @@ private struct Parts {
   let webhook: Webhook?
   /// Returns the folder for a temporary copy of an account's object.
   let scratch: @Sendable (AccountName) -> String
+  let space: ServerMetrics.Space
   /// Keeps other servers from using the folder.
   let hold: FolderLock?
 
-  init(_ settings: FieldVaultServer.Settings, _ log: RequestLog) throws {
+  init(_ settings: FieldVaultServer.Settings, _ metrics: ServerMetrics, _ log: RequestLog) throws {
     let openAccounts = settings.limits.openAccounts
     func webhook(_ directory: any AccountDirectory) -> Webhook? {
       settings.webhook.map {
         Webhook($0, serverUuid: directory.serverUuid, environment: settings.source.environment, log: log)
       }
     }
+    func committed(_ webhook: Webhook?) -> @Sendable (AccountName, CommittedChanges) -> Void {
+      { account, changes in
+        metrics.count(changes)
+        webhook?.tell(account, changes)
+      }
+    }
     switch settings.source {
     case .folder(let folder):
+      space = .folder(folder.path)
       hold = try folder.holdForServing()
       let directory = try ServerDirectory(in: folder)
       let webhook = webhook(directory)
       (self.directory, self.webhook) = (directory, webhook)
       storage = try EmbeddedStorage(
         in: folder, schemas: settings.schemas, accounts: try directory.accounts(), openAccounts: openAccounts,
-        committed: { webhook?.tell($0, $1) }, log: { log.failure($0) })
+        committed: committed(webhook), measured: { metrics.count($0) }, log: { log.failure($0) })
       let files = settings.fileStorage(folder, openAccounts)
       (self.files, objects) = (files, EmbeddedObjects(files))
       scratch = { "\(folder.path)/accounts/\($0.folder)" }
     case .database(let database, let scratch):
+      space = .database { try await database.size() }
       hold = nil
       let directory = PostgresDirectory(database)
       let webhook = webhook(directory)
       (self.directory, self.webhook) = (directory, webhook)
       storage = try PostgresStorage(
-        database, schemas: settings.schemas, committed: { webhook?.tell($0, $1) }, log: { log.failure($0) })
+        database, schemas: settings.schemas, committed: committed(webhook), measured: { metrics.count($0) },
+        log: { log.failure($0) })
       (files, objects) = (StoreOnlyFiles(), PostgresObjects(database))
       self.scratch = { _ in scratch }
     }

@@ -1,4 +1,6 @@
 import HTTPServer
 import ServerStorage
 
-extension Member: Caller {}
+extension Member: Caller {
+  package var accountName: String { account.name }
+}

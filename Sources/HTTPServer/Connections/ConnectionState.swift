@@ -8,6 +8,8 @@ import Platform
 final class ConnectionState: Sendable {
   /// The request without its body.
   let head: Request
+  /// The id of the request.
+  let id: String
   /// The connection of the request; see ``ConnectionMonitor``.
   let connection: UInt
   /// Whether the connection is closed after the response.
@@ -53,8 +55,11 @@ final class ConnectionState: Sendable {
     case responded
   }
 
-  init(head: Request, connection: UInt = 0, isDraining: Bool = false, clock: Clock) {
-    (self.head, self.connection, self.isDraining, self.clock) = (head, connection, isDraining, clock)
+  init(head: Request, id: String, connection: UInt = 0, isDraining: Bool = false, clock: Clock) {
+    var head = head
+    head.id = id
+    self.head = head
+    (self.id, self.connection, self.isDraining, self.clock) = (id, connection, isDraining, clock)
     start = clock.instant()
     state = Locked(State(bodyStart: start))
   }

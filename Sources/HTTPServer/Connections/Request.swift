@@ -1,5 +1,7 @@
 /// A request with its headers, and with its body if it is complete.
 public struct Request: Sendable {
+  /// The id of the request for its response and the log; `nil` for a request without a connection.
+  package internal(set) var id: String?
   /// The unchanged method of the client, such as `GET` or `POST`.
   public let method: String
   /// The path without the query, with percent escapes resolved.
@@ -36,6 +38,25 @@ public struct Request: Sendable {
     guard words.count == 2, words[0].lowercased() == "bearer" else { return nil }
     return String(words[1])
   }
+
+  /// Returns the id that the client, or a proxy in front of the server, gave the request: 1 to 64 letters, digits, dots,
+  /// hyphens and underscores. `nil` without such an id.
+  var clientId: String? {
+    guard let id = headers[Self.idHeader.lowercased()], (1...64).contains(id.utf8.count),
+      id.utf8.allSatisfy({ byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+          true
+        default: false
+        }
+      })
+    else { return nil }
+    return id
+  }
+
+  /// The header with the id of a request.
+  package static let idHeader = "X-Request-Id"
 
   /// Whether the headers announce a body.
   package var announcesBody: Bool {

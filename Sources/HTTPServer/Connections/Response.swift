@@ -14,6 +14,8 @@ public struct Response: Sendable {
   package var file: FilePart?
   /// The pattern of the route that responded, for the log; `nil` without a route.
   package var pattern: String?
+  /// The device that the request named, for the log; `nil` if it named none.
+  package var device: String?
 
   /// Creates a response from its parts.
   public init(status: Int, contentType: String, headers: [(name: String, value: String)] = [], body: [UInt8]) {
@@ -37,7 +39,10 @@ public struct Response: Sendable {
   }
 
   /// Creates a response in JSON.
-  public static func json(_ value: SyncValue, status: Int = 200) -> Response {
-    Response(status: status, contentType: "application/json", body: Array(value.json.utf8))
+  /// - Parameter device: the device that the request named.
+  public static func json(_ value: SyncValue, status: Int = 200, device: String? = nil) -> Response {
+    var response = Response(status: status, contentType: "application/json", body: Array(value.json.utf8))
+    response.device = device
+    return response
   }
 }

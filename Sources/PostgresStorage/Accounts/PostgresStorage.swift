@@ -19,7 +19,7 @@ public final class PostgresStorage: RecordStorage {
   private let waiters: AccountWaiters
   private let changes: ChangeChannel
   private let jobs: AccountJobs
-  private let writes = SharedWrites()
+  private let writes: SharedWrites
   /// The creation of the views, and the search for abandoned jobs.
   private let background = Locked<(views: Task<Void, any Error>, adoption: Task<Void, any Error>)?>(nil)
   private let log: @Sendable (String) -> Void
@@ -27,11 +27,13 @@ public final class PostgresStorage: RecordStorage {
   /// Creates the storage. The records of an account are brought up to date with the schemas at its first request.
   /// - Parameters:
   ///   - committed: is told of the changes of each account by this node.
+  ///   - measured: receives the times of each transaction that changes an account for a request.
   ///   - log: receives each failure that no request returns. The text contains no value of a record.
   /// - Throws: `SQLError` if a schema file fails; ``ServerError`` without the keys of sealed values.
   public init(
     _ database: PostgresDatabase, schemas: [Schema],
     committed: @escaping @Sendable (AccountName, CommittedChanges) -> Void = { _, _ in },
+    measured: @escaping @Sendable (WriteTimes) -> Void = { _ in },
     log: @escaping @Sendable (String) -> Void = { _ in }
   ) throws {
     let environment = database.environment
@@ -44,6 +46,7 @@ public final class PostgresStorage: RecordStorage {
     set = SchemaSet(schema.allSchemas)
     changes = ChangeChannel(database, waiters, committed: committed, log: log)
     jobs = AccountJobs(clock: environment.clock, log: log)
+    writes = SharedWrites(clock: environment.clock, measured: measured)
     self.log = log
     changes.start()
     background.withLock { $0 = (createViews(), adoptJobs()) }
@@ -257,6 +260,9 @@ public final class PostgresStorage: RecordStorage {
   }
 
   private static let ping = Statement("SELECT 1")
+
+  /// The use of the connections.
+  public var usage: StorageUsage { database.pool.usage }
 
   /// Asks the database, without waiting for one that is down.
   public func checkReadiness() async throws {

@@ -54,6 +54,15 @@ final class ConnectionPool: Sendable {
     }
   }
 
+  /// The use of the pool now.
+  var usage: StorageUsage {
+    state.withLock { state in
+      StorageUsage(
+        .connections, open: state.idle.count + state.queue.total, used: state.queue.total, waiting: state.waiters.count,
+        limit: state.queue.capacity)
+    }
+  }
+
   private func enter(_ lane: Lane) async throws {
     let ticket = state.withLock { state in
       state.lastTicket += 1

@@ -1,13 +1,15 @@
 /// Decides which waiting transaction gets the next connection: the lanes take turns, and each lane has a limit, so that an
 /// account with many requests delays no other account. The writes of an account are a lane, for example.
 struct FairQueue<Lane: Hashable & Sendable>: Sendable {
-  private let capacity: Int
+  /// The number of connections.
+  let capacity: Int
   private let limit: @Sendable (Lane) -> Int
   private var waiting: [Lane: [Int]] = [:]
   /// The lanes with waiting transactions; the next one first.
   private var order: [Lane] = []
   private var running: [Lane: Int] = [:]
-  private var total = 0
+  /// The number of transactions that have a connection.
+  private(set) var total = 0
 
   /// - Parameters:
   ///   - capacity: the number of connections.

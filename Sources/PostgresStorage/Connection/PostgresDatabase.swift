@@ -99,6 +99,15 @@ public final class PostgresDatabase: Sendable {
     }
   }
 
+  private static let size = Statement("SELECT pg_database_size(current_database())")
+
+  /// Returns the size of the whole database in bytes.
+  public func size() async throws -> Int64 {
+    try await pool.withConnection(.other) { connection in
+      try connection.run(Self.size()).first { $0.integer(0) } ?? 0
+    }
+  }
+
   /// Closes all connections.
   public func close() { pool.close() }
 }

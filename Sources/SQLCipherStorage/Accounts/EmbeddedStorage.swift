@@ -22,7 +22,7 @@ public final class EmbeddedStorage: RecordStorage {
   private let folder: ServerFolder
   private let accounts: AccountCache<AccountStore>
   private let waiters: AccountWaiters
-  private let writes = SharedWrites()
+  private let writes: SharedWrites
   private let committed: @Sendable (AccountName, CommittedChanges) -> Void
   private let log: @Sendable (String) -> Void
 
@@ -31,16 +31,19 @@ public final class EmbeddedStorage: RecordStorage {
   ///   - names: the accounts of the folder. One of them is opened at once, to compare the schemas with it.
   ///   - openAccounts: the number of accounts that stay open without a request, until they have been idle for a minute.
   ///   - committed: is told of the changes of each account.
+  ///   - measured: receives the times of each transaction that changes an account for a request.
   ///   - log: receives each failure that no request returns. The text contains no value of a record.
   /// - Throws: `SQLError` if a schema file fails, or was changed after it was applied.
   public init(
     in folder: ServerFolder, schemas: [Schema], accounts names: [AccountName],
     openAccounts: Int = EmbeddedStorage.usualOpenAccounts,
     committed: @escaping @Sendable (AccountName, CommittedChanges) -> Void = { _, _ in },
+    measured: @escaping @Sendable (WriteTimes) -> Void = { _ in },
     log: @escaping @Sendable (String) -> Void = { _ in }
   ) throws {
     let waiters = AccountWaiters(folder.environment, isTold: true)
     (self.folder, self.log, self.waiters, self.committed) = (folder, log, waiters, committed)
+    writes = SharedWrites(clock: folder.environment.clock, measured: measured)
     self.schemas = schemas.map { ServedSchema(name: $0.name, version: $0.migrations.count) }
     let schema = try AccountSchema(schemas, environment: folder.environment)
     self.schema = schema
@@ -127,6 +130,12 @@ public final class EmbeddedStorage: RecordStorage {
   /// Waits for a change. A waiting request does not keep the account open.
   public func waitForChange(_ account: AccountName, _ request: ChangeRequest) async throws -> WaitResult {
     try await waiters.waitForChange(of: account, request) { look in try await read(account) { try look.perform($0) } }
+  }
+
+  /// The open accounts.
+  public var usage: StorageUsage {
+    let open = accounts.openCount
+    return StorageUsage(.accounts, open: open, used: open, waiting: 0, limit: accounts.limit)
   }
 
   /// Returns: an account that cannot be opened concerns only its own requests.

@@ -80,7 +80,8 @@ package final class AccountCache<Store: AnyObject & Sendable>: Sendable {
   private let state = Locked(State())
   /// The accounts that are being opened or closed by this cache.
   private let changing = DispatchGroup()
-  private let limit: Int
+  /// The number of accounts that are kept open.
+  let limit: Int
   private let idleTime: Duration
   private let clock: Clock
   private let open: @Sendable (AccountName) throws -> Store
@@ -132,6 +133,11 @@ package final class AccountCache<Store: AnyObject & Sendable>: Sendable {
       defer { changing.leave() }
       return try finish(Result { try open(account) }, folder)
     }
+  }
+
+  /// The number of open accounts.
+  var openCount: Int {
+    state.withLock { state in state.kept.count + state.released.values.count { $0.store != nil } }
   }
 
   private func find(_ folder: String) -> Store? {

@@ -259,8 +259,23 @@ public struct PushResult: Equatable, Sendable {
   }
 }
 
+extension PushResult.Outcome {
+  /// The word of the wire format for the server's action, such as `accepted`.
+  package var word: String {
+    let word: PushResult.Word =
+      switch self {
+      case .accepted: .accepted
+      case .merged: .merged
+      case .conflict: .conflict
+      case .rejected: .rejected
+      case .waiting: .waiting
+      }
+    return word.rawValue
+  }
+}
+
 extension PushResult: WireMessage {
-  private enum Word: String, CaseIterable {
+  fileprivate enum Word: String, CaseIterable {
     case accepted, merged, conflict, rejected, waiting
   }
 
@@ -307,33 +322,28 @@ extension PushResult: WireMessage {
 
   /// The result in the wire format.
   public var wire: SyncValue {
-    var object: SyncObject = ["operationId": .text(operationId)]
+    var object: SyncObject = ["operationId": .text(operationId), "result": .text(outcome.word)]
     switch outcome {
     case .accepted(let version, let serverId, let times):
       object["createdAt"] = times.map { .time($0.createdAt) }
       object["updatedAt"] = times.map { .time($0.updatedAt) }
       object["editTimes"] = times.flatMap { .editTimes($0.editTimes) }
-      object["result"] = .text(Word.accepted.rawValue)
       object["version"] = .integer(version)
       object["serverId"] = serverId?.value
     case .merged(let record, let lost):
-      object["result"] = .text(Word.merged.rawValue)
       object["version"] = .integer(record.state.syncVersion)
       object["serverId"] = record.serverId?.value
       object["record"] = record.wire
       object["lost"] = .array(lost.map(\.wire))
     case .conflict(let kind, let fields, let record, let other):
-      object["result"] = .text(Word.conflict.rawValue)
       object["conflict"] = .object(
         SyncObject(present: [
           "fields": .array(fields.map(SyncValue.text)), "kind": .text(kind.rawValue), "other": other?.wire,
         ]))
       object["record"] = record?.wire ?? .null
     case .rejected(let problem):
-      object["result"] = .text(Word.rejected.rawValue)
       object["problem"] = problem.wire
     case .waiting(let operationId):
-      object["result"] = .text(Word.waiting.rawValue)
       object["waitsFor"] = .text(operationId)
     }
     return .object(object)

@@ -22,21 +22,31 @@ struct SyncService: Sendable {
   /// The time under which changes are stored, for a time of the wall clock.
   let storingTime: @Sendable (Int64) -> Int64
   let environment: Environment
+  /// Receives the result of each operation.
+  private let counted: @Sendable (PushResult.Outcome) -> Void
   private let waiting: Locked<WaitingPlaces>
 
   init(
     storage: any RecordStorage, limits: ServerLimits, serverUuid: String, log: RequestLog, environment: Environment,
-    isPresigned: Bool = false, storingTime: @escaping @Sendable (Int64) -> Int64 = { $0 }
+    isPresigned: Bool = false, storingTime: @escaping @Sendable (Int64) -> Int64 = { $0 },
+    counted: @escaping @Sendable (PushResult.Outcome) -> Void = { _ in }
   ) {
     (self.storage, self.limits, self.serverUuid, self.log) = (storage, limits, serverUuid, log)
     (self.environment, self.isPresigned, self.storingTime) = (environment, isPresigned, storingTime)
+    self.counted = counted
     waiting = Locked(WaitingPlaces(limit: limits.waiters, perUser: limits.waitersPerUser))
     limiter = RateLimiter(
       burst: limits.requestBurst, perSecond: limits.requestsPerSecond, clock: environment.clock)
   }
 
+  /// The number of requests that wait for a change.
+  var waitingCount: Int { waiting.withLock { $0.count } }
+
   private var openAPI: OpenAPI { OpenAPI(limits: limits, isPresigned: isPresigned) }
   var now: Int64 { environment.now }
+
+  /// The route whose requests wait.
+  static let watchPattern = "/v1/watch"
 
   /// All routes, in the order in which they are described.
   var routes: [Route<Member>] {
@@ -49,7 +59,7 @@ struct SyncService: Sendable {
       Route("GET", "/v1/account", .authenticated { try await self.account($0) }, records),
       Route("POST", "/v1/push", .authenticated { try await self.push($0) }, records),
       Route("GET", "/v1/changes", .authenticated { try await self.changes($0) }, records),
-      Route("GET", "/v1/watch", .authenticated { try await self.watch($0) }, records),
+      Route("GET", Self.watchPattern, .authenticated { try await self.watch($0) }, records),
       Route("GET", "/v1/digests", .authenticated { try await self.digests($0) }, records),
       Route("GET", "/v1/digests/{entity}", .authenticated { try await self.buckets($0) }, records),
       Route("GET", "/v1/digests/{entity}/{buckets}", .authenticated { try await self.bucketRecords($0) }, records),
@@ -66,12 +76,12 @@ struct SyncService: Sendable {
     guard WireProtocol.accepts(request.headers[WireProtocol.header.lowercased()]) else { throw .otherProtocol }
   }
 
-  private func health() -> Response {
+  func health() -> Response {
     .json(ServerHealth(serverTime: now).wire)
   }
 
   /// A load balancer sends requests only to nodes that respond to it with 200.
-  private func ready() async throws -> Response {
+  func ready() async throws -> Response {
     do {
       try await storage.checkReadiness()
     } catch {
@@ -131,7 +141,9 @@ extension SyncService {
         return try Self.perform(sent, cursor: cursor, batch, in: data)
       }
     }
-    return .json(try await work.value.wire)
+    let response = try await work.value
+    for result in response.results { counted(result.outcome) }
+    return .json(response.wire, device: device)
   }
 
   private static func perform(
@@ -218,10 +230,10 @@ extension SyncService {
     defer { waiting.withLock { $0.free(ticket) } }
     switch try await storage.waitForChange(call.caller.account, request) {
     case .unknownPosition: throw HTTPProblem.unknownCursor
-    case .changed: return .json(WatchResponse(changed: true).wire)
+    case .changed: return .json(WatchResponse(changed: true).wire, device: device)
     case .unchanged(let sequence):
       let next = sequence == cursor.position.sequence ? nil : cursor.moved(to: sequence).text
-      return .json(WatchResponse(changed: false, cursor: next).wire)
+      return .json(WatchResponse(changed: false, cursor: next).wire, device: device)
     }
   }
 

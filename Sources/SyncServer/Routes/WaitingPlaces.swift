@@ -14,6 +14,8 @@ struct WaitingPlaces: Sendable {
   let limitPerUser: Int
 
   private var places: [Int: Place] = [:]
+  /// The number of requests that wait.
+  var count: Int { places.count }
   private var byUser: [Int64: Int] = [:]
   private var byAccount: [String: Int] = [:]
   private var lastTicket = 0

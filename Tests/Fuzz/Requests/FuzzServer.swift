@@ -118,6 +118,7 @@ private struct UnchangingStorage: RecordStorage {
     return result
   }
 
+  var usage: StorageUsage { storage.usage }
   func flushFailedCommits(_ account: AccountName) async throws {}
   func checkReadiness() async throws {}
   func waitForChange(_ account: AccountName, _ request: ChangeRequest) async throws -> WaitResult {

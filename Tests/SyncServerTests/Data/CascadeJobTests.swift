@@ -271,6 +271,7 @@ private final class CountingStorage: RecordStorage {
     }
   }
 
+  var usage: StorageUsage { storage.usage }
   func flushFailedCommits(_ account: AccountName) async throws { try await storage.flushFailedCommits(account) }
   func checkReadiness() async throws { try await storage.checkReadiness() }
   func waitForChange(_ account: AccountName, _ request: ChangeRequest) async throws -> WaitResult {

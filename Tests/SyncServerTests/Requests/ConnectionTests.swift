@@ -104,8 +104,8 @@ import Testing
     while sent < 100_000, long.send(chunk) { sent += 1 }
     #expect(sent < 100_000)
 
-    let ignoring = ConnectionState(head: Request(method: "GET", path: "/v1/health"), clock: .system)
-    let keeping = ConnectionState(head: Request(method: "POST", path: "/v1/push"), clock: .system)
+    let ignoring = ConnectionState(head: Request(method: "GET", path: "/v1/health"), id: "1", clock: .system)
+    let keeping = ConnectionState(head: Request(method: "POST", path: "/v1/push"), id: "2", clock: .system)
     keeping.keepBody()
     for (exchange, count) in [(ignoring, 0), (keeping, 3)] {
       _ = [1, 2, 3].withUnsafeBufferPointer { exchange.receive($0, limit: 3) }

@@ -137,7 +137,7 @@ import Testing
     let isStuck = Locked(false)
     let isFree = Locked(false)
     let http = try HTTPServer(
-      listen: "127.0.0.1:0", identity: nil, limits: limits, log: .silent, clock: .system,
+      listen: "127.0.0.1:0", identity: nil, limits: limits, log: .silent, environment: .system,
       handlers: .init(
         admit: { _ in AdmittedRequest(admission: .ignore) },
         respond: { _ in

@@ -18,6 +18,7 @@ final class TestServer: Sendable {
   init(
     in given: TemporaryFolder? = nil, identity: TLSIdentity? = nil,
     freeBytes: Locked<Int64>? = nil, objectStore: ObjectStore? = nil, environment: Environment = .system,
+    logFormat: RequestLog.Format = .text, adminListen: String? = nil, slowRequest: Duration? = nil,
     _ change: (inout ServerLimits) -> Void = { _ in }
   ) throws {
     folder = try given ?? TemporaryFolder()
@@ -26,11 +27,12 @@ final class TestServer: Sendable {
     change(&limits)
     var data = try ServerFolder(folder.path + "/data", isCreating: true)
     data.environment = environment
-    let log = RequestLog { [lines] line in lines.withLock { $0.append(line) } }
+    let log = RequestLog(format: logFormat) { [lines] line in lines.withLock { $0.append(line) } }
     var settings = FieldVaultServer.Settings(
       folder: data, listen: "127.0.0.1:0", schemas: [RestorationSchema.schema], identity: identity, limits: limits,
       log: log)
     settings.objectStore = objectStore
+    (settings.adminListen, settings.slowRequest, settings.version) = (adminListen, slowRequest, "1.2.3")
     if let freeBytes {
       settings.fileStorage = { folder, _ in DiskFileStorage(in: folder) { _ in freeBytes.withLock { $0 } } }
     }
