@@ -62,6 +62,7 @@ enum Command {
         exit(ExitCode.damaged.rawValue)
       }
     case "epoch new": try await EpochNewCommand.run(context)
+    case "audit list": try AuditListCommand.run(context)
     case "seal-key new": try SealKeyNewCommand.run(context)
     case "seal-key rotate": try await SealKeyRotateCommand.run(context)
     case "completions":

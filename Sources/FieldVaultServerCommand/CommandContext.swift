@@ -1,4 +1,5 @@
 import CommandLineKit
+import Platform
 import PostgresStorage
 import SQLCipherStorage
 import ServerStorage
@@ -35,7 +36,16 @@ struct CommandContext: Sendable {
         "the data of the server are not named", about: "data", .missingValue,
         hint: "give a folder, --data DIR, or a database, --database URL")
     }
-    return try ServerFolder(path, keyFile: arguments.value("key-file"), isCreating: isCreating)
+    var folder = try ServerFolder(path, keyFile: arguments.value("key-file"), isCreating: isCreating)
+    folder.actor = actor
+    return folder
+  }
+
+  /// The acting user for the audit log. `sudo` names the user who called it.
+  private var actor: String {
+    let user = ProcessResources.userName
+    guard getuid() == 0, let caller = getenv("SUDO_USER") else { return user }
+    return "\(String(cString: caller)) as \(user)"
   }
 
   /// The settings of `--database`; `nil` for data in a folder.
@@ -44,7 +54,9 @@ struct CommandContext: Sendable {
     for name in ["data", "key-file"] where arguments.value(name) != nil {
       throw arguments.mistake("--database and --\(name) exclude each other", about: name)
     }
-    return PostgresSettings(url: url)
+    var settings = PostgresSettings(url: url)
+    settings.actor = actor
+    return settings
   }
 
   /// Runs a closure with the users and tokens of the server.

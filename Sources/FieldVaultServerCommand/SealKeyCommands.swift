@@ -32,6 +32,8 @@ enum SealKeyRotateCommand {
     let storage = try PostgresStorage(database, schemas: schemas, log: { context.line($0) })
     defer { storage.close() }
     let count = try await storage.rotateSealKeys(renewingAccountKeys: context.arguments.flag("account-keys"))
+    try PostgresDirectory(database).note(
+      .rotatedSealKeys(accounts: count, withAccountKeys: context.arguments.flag("account-keys")))
     guard context.isJSON else {
       return context.note(
         "wrapped the keys of \(count) accounts under the first key of the file; no account needs the other keys")

@@ -15,7 +15,7 @@ enum ServerProgram {
       .flag("no-color", "disable colours"),
     ],
     commands: [
-      serve, user, token, backup, restore, verify, epoch, sealKey, .completions(group: "Other"),
+      serve, user, token, audit, backup, restore, verify, epoch, sealKey, .completions(group: "Other"),
       .version(group: "Other"),
     ],
     examples: [
@@ -176,6 +176,23 @@ enum ServerProgram {
         "revoke", summary: "revoke one token, effective immediately",
         arguments: [.required("ID", "the id of a token from 'token list'")], options: sourceOptions,
         examples: [Example("fieldvault-server token revoke 3 --data data", "")], exitCodes: codes),
+    ])
+
+  private static let audit = CommandDescription(
+    "audit", group: "Users", summary: "show changes of users, tokens and keys, backups and restores",
+    exitCodes: codes,
+    subcommands: [
+      CommandDescription(
+        "list", aliases: ["ls"], summary: "list the newest entries of the audit log, oldest first",
+        discussion: "Each entry names the user of the system who ran the command. Entries are never removed.",
+        options: sourceOptions + [
+          .value("since", "DATE", "entries from this time: the start of a date in UTC, or a time in UTC"),
+          .value("limit", "N", "the number of entries", default: "100"),
+        ],
+        examples: [
+          Example("fieldvault-server audit list --data data --since 2026-11-01", "the entries since 1 November")
+        ],
+        exitCodes: codes)
     ])
 
   private static let backup = CommandDescription(

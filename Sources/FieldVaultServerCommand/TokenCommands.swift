@@ -93,12 +93,18 @@ extension CommandContext {
 
   /// `--expires`: a time in UTC, or a date, which means its beginning.
   func expiry() throws -> Date? {
-    guard let text = arguments.value("expires") else { return nil }
+    try time(of: "expires").map { Date(timeIntervalSince1970: Double($0) / 1000) }
+  }
+
+  /// The time of an option, in milliseconds since 1970-01-01 UTC. A date means its beginning.
+  func time(of option: String) throws -> Int64? {
+    guard let text = arguments.value(option) else { return nil }
     let time = text.utf8.count == 10 ? "\(text)T00:00:00.000Z" : text
     guard let milliseconds = WireTime.milliseconds(time) else {
       throw arguments.mistake(
-        "--expires takes a date such as 2027-01-31, or a time in UTC such as 2027-01-31T06:00:00.000Z")
+        "--\(option) takes a date such as 2027-01-31, or a time in UTC such as 2027-01-31T06:00:00.000Z",
+        about: option)
     }
-    return Date(timeIntervalSince1970: Double(milliseconds) / 1000)
+    return milliseconds
   }
 }

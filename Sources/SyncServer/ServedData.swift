@@ -73,6 +73,7 @@ package final class ServedData: Sendable {
     transferPatterns = Set(fileService.routes.map(\.pattern))
     metrics.add(
       storage, waiting: { records.waitingCount }, waitingLimit: limits.waiters, retentionTime: { clock.now },
+      lastBackup: { try directory.lastTime(of: .backedUp) },
       space: parts.space)
   }
 

@@ -42,6 +42,7 @@ extension ServerFolder {
       }
       try writer.finish()
       summary.bytes = writer.byteCount
+      try directory.note(.backedUp(accounts: summary.accounts, files: summary.files, bytes: summary.bytes))
       return summary
     } catch {
       try writer.cancel()

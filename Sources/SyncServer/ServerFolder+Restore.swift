@@ -97,6 +97,7 @@ extension ServerFolder {
       try AccountFiles.mark(parent + "/files", in: parent, as: marker.text)
     }
     try await folder.startEpochs(directory, shipped: shipped)
+    try directory.note(.restored(accounts: found.summary.accounts, files: found.summary.files))
     return found.summary
   }
 
@@ -112,6 +113,7 @@ extension ServerFolder {
     let storage = try EmbeddedStorage(in: self, schemas: schemas, accounts: [])
     defer { storage.close() }
     for account in accounts { _ = try await storage.startEpoch(account) }
+    try directory.note(.startedEpoch(accounts: accounts.count))
     return accounts.count
   }
 }

@@ -86,6 +86,18 @@ import Testing
     #expect(try directory.accounts().map(\.name) == ["house"])
   }
 
+  @Test("the audit log has each change with the acting user, and nothing else")
+  func auditLog() throws {
+    let time = TestClock(1_767_225_600_000, isRunning: false)
+    var settings = database.settings
+    settings.actor = "olga as root"
+    let directory = PostgresDirectory(
+      try PostgresDatabase(settings, environment: Environment(clock: time.clock, random: .system)))
+    try checkAuditLog(of: directory, time, actor: "olga as root")
+    #expect(try directory.startIncarnation() == 1)
+    #expect(try directory.auditLog(since: nil, atMost: 1).map(\.action) == ["epoch started"])
+  }
+
   @Test("an expired token has no holder")
   func expiry() throws {
     let passed = Locked<Int64>(0)

@@ -33,6 +33,15 @@ import Testing
     #expect(try await run("user", "add", "ada", "--data", data).status == 10)
     let json = try await run("user", "add", "bob", "--data", data, "--json")
     #expect(try SyncValue(parsing: json.output)["account"] == "default")
+    let audit = try await run("audit", "list", "--data", data, "--json")
+    let entries = try SyncValue(parsing: audit.output)
+    guard case .array(let rows) = entries else { throw Unexpected("the audit log is not a list: \(audit.output)") }
+    #expect(rows.map { $0["action"] } == ["user added", "user added"] && rows[0]["user"] == "ada")
+    #expect(rows[1]["details"] == "account default, role device" && rows[1]["actor"] != nil && rows[1]["time"] != nil)
+    #expect(try await run("audit", "list", "--data", data, "--limit", "1").output.contains("user added"))
+    let late = try await run("audit", "list", "--data", data, "--since", "2999-01-01")
+    #expect(late.status == 0 && late.output.isEmpty && late.errors.contains("no entries"))
+    #expect(try await run("audit", "list", "--data", data, "--since", "yesterday").status == 2)
     let list = try await run("user", "list", "--data", data, "--json")
     guard case .array(let users) = try SyncValue(parsing: list.output) else { throw Unexpected(list.output) }
     #expect(users.map { $0["name"] } == ["ada", "bob"])

@@ -20,7 +20,7 @@ public final class PostgresDirectory: AccountDirectory {
     var failedAt: ContinuousClock.Instant?
   }
 
-  private let database: PostgresDatabase
+  let database: PostgresDatabase
   private let state = Locked(State())
   private let node: String
 
@@ -41,7 +41,7 @@ public final class PostgresDirectory: AccountDirectory {
   private static let pause = Duration.seconds(1)
 
   /// Runs statements on the connection of the directory. A lost connection is replaced once.
-  private func run<Result>(_ body: (PostgresConnection) throws -> Result) throws -> Result {
+  func run<Result>(_ body: (PostgresConnection) throws -> Result) throws -> Result {
     let clock = database.environment.clock
     return try state.withLock { state in
       if let failedAt = state.failedAt, clock.instant() < failedAt + Self.pause {
@@ -67,7 +67,7 @@ public final class PostgresDirectory: AccountDirectory {
   }
 
   /// Runs a transaction that changes users or tokens. One node at a time has one.
-  private func change<Result>(_ body: (PostgresConnection) throws -> Result) throws -> Result {
+  func change<Result>(_ body: (PostgresConnection) throws -> Result) throws -> Result {
     try run { connection in
       do {
         _ = try connection.begin(TransactionStatements.begin, [Self.lock(.integer(DatabaseSetup.lock))])
@@ -114,7 +114,9 @@ public final class PostgresDirectory: AccountDirectory {
   public func startIncarnation() throws -> Int {
     try change { connection in
       _ = try connection.run(Self.nextIncarnation())
-      return try connection.run(Self.allAccounts()).count
+      let count = try connection.run(Self.allAccounts()).count
+      try note(.startedEpoch(accounts: count), connection)
+      return count
     }
   }
 
@@ -194,6 +196,7 @@ public final class PostgresDirectory: AccountDirectory {
       let target = own?.0 ?? account ?? Self.defaultAccount
       try makeAccount(target, connection)
       if own == nil { _ = try connection.run(Self.insertUser(.text(name), .text(target), .integer(now))) }
+      try note(.added(user: name, to: target, role, expires: expires?.sqlText), connection)
       return (target, try add(to: name, role, label: nil, expires, connection).token)
     }
   }
@@ -229,7 +232,9 @@ public final class PostgresDirectory: AccountDirectory {
   public func revokeUser(_ name: String) throws -> Int {
     try change { connection in
       try checkUser(name, connection)
-      return try connection.run(Self.revokeAll(.text(name), .integer(database.environment.now))).changedCount
+      let count = try connection.run(Self.revokeAll(.text(name), .integer(database.environment.now))).changedCount
+      if count > 0 { try note(.revoked(user: name, tokens: count), connection) }
+      return count
     }
   }
 
@@ -268,7 +273,9 @@ public final class PostgresDirectory: AccountDirectory {
     try Self.check(expires, at: database.environment.date)
     return try change { connection in
       try checkUser(user, connection)
-      return try add(to: user, role, label: label, expires, connection)
+      let new = try add(to: user, role, label: label, expires, connection)
+      try note(.added(token: new.id, of: user, role, label: label, expires: expires?.sqlText), connection)
+      return new
     }
   }
 
@@ -297,15 +304,23 @@ public final class PostgresDirectory: AccountDirectory {
     }
   }
 
-  private static let tokenById = Statement("SELECT 1 FROM fieldvault.token WHERE token_id = $1::bigint")
+  private static let tokenUser = Statement(
+    """
+    SELECT member.name FROM fieldvault.token AS token JOIN fieldvault.member AS member USING (account_id, user_id)
+    WHERE token.token_id = $1::bigint
+    """)
   private static let revokeOne = Statement(
     "UPDATE fieldvault.token SET revoked_at = $2::bigint WHERE token_id = $1::bigint AND revoked_at IS NULL")
 
   /// Revokes a token at once.
   public func revokeToken(_ id: Int64) throws -> Bool {
     try change { connection in
-      guard try connection.run(Self.tokenById(.integer(id))).count == 1 else { throw ServerError.noSuchToken(id) }
-      return try connection.run(Self.revokeOne(.integer(id), .integer(database.environment.now))).changedCount == 1
+      guard let user = try connection.run(Self.tokenUser(.integer(id))).first({ $0.text(0) }) else {
+        throw ServerError.noSuchToken(id)
+      }
+      let isNew = try connection.run(Self.revokeOne(.integer(id), .integer(database.environment.now))).changedCount == 1
+      if isNew { try note(.revoked(token: id, of: user), connection) }
+      return isNew
     }
   }
 

@@ -345,5 +345,21 @@ enum PostgresLayout {
         "ALTER TABLE fieldvault.account ADD COLUMN sealed_key text -- the key of the account, wrapped; NULL if values are not sealed",
         "ALTER TABLE fieldvault.server ADD COLUMN seal_key text -- the name of the key under which new ones are wrapped",
       ]),
+    Migration(
+      version: 4, name: "audit_log",
+      statements: [
+        """
+        CREATE TABLE fieldvault.audit_entry (
+          number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+          time bigint NOT NULL, -- in milliseconds since 1970
+          actor text NOT NULL, -- the user of the system who ran the command
+          action text NOT NULL,
+          user_name text, -- whose rights changed
+          details text NOT NULL
+        )
+        """,
+        "CREATE INDEX audit_entry_time ON fieldvault.audit_entry (time, number)",
+        "CREATE INDEX audit_entry_action ON fieldvault.audit_entry (action, time)",
+      ]),
   ]
 }

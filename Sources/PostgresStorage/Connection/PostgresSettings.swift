@@ -1,3 +1,5 @@
+import Platform
+
 /// How a server reaches its PostgreSQL database.
 public struct PostgresSettings: Sendable {
   /// The address: `postgresql://user@host/database`, or words such as `host=... dbname=...`. With several hosts, the one
@@ -12,6 +14,8 @@ public struct PostgresSettings: Sendable {
   public var connections = 16
   /// The keys under which values from records are sealed; `nil` if they are stored as they are.
   public var sealKeys: SealKeys?
+  /// The acting user for the audit log.
+  public var actor = ProcessResources.userName
   /// The time after which the database ends a statement, in seconds.
   public var statementSeconds = 15
   /// The time that a statement waits for a lock, in seconds.

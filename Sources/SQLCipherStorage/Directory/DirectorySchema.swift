@@ -93,5 +93,21 @@ enum DirectorySchema {
             PRIMARY KEY (schemaName, version)
           ) STRICT, WITHOUT ROWID;
           """),
+      MigrationFile(
+        version: 5, name: "audit_log",
+        sql: """
+          -- What was changed in the administration of the server, and by whom. Rows are only added.
+          CREATE TABLE AuditEntry (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            time INTEGER NOT NULL, -- milliseconds since 1970
+            actor TEXT NOT NULL, -- the user of the system who ran the command
+            action TEXT NOT NULL,
+            user TEXT, -- whose rights changed
+            details TEXT NOT NULL
+          ) STRICT;
+
+          CREATE INDEX AuditEntry_time ON AuditEntry (time);
+          CREATE INDEX AuditEntry_action ON AuditEntry (action, time);
+          """),
     ])
 }

@@ -25,7 +25,9 @@ extension ServerDirectory {
     try Self.check(expires, at: now)
     return try database.write { connection in
       try Self.checkUser(user, connection)
-      return try Self.add(NewToken(role: role, label: label, expires: expires), to: user, at: now, connection)
+      let new = try Self.add(NewToken(role: role, label: label, expires: expires), to: user, at: now, connection)
+      try note(.added(token: new.id, of: user, role, label: label, expires: expires?.sqlText), connection)
+      return new
     }
   }
 
@@ -55,11 +57,14 @@ extension ServerDirectory {
   /// Revokes a token at once.
   public func revokeToken(_ id: Int64) throws -> Bool {
     try database.write { connection in
-      guard try connection.fetchOne("SELECT 1 FROM Token WHERE tokenId = \(id)", as: Int.self) != nil else {
-        throw ServerError.noSuchToken(id)
-      }
-      return try connection.execute(
-        "UPDATE Token SET revokedAt = \(environment.date) WHERE tokenId = \(id) AND revokedAt IS NULL") == 1
+      let user = try connection.fetchOne(
+        "SELECT name FROM Token JOIN Member USING (userId) WHERE tokenId = \(id)", as: String.self)
+      guard let user else { throw ServerError.noSuchToken(id) }
+      let isNew =
+        try connection.execute(
+          "UPDATE Token SET revokedAt = \(environment.date) WHERE tokenId = \(id) AND revokedAt IS NULL") == 1
+      if isNew { try note(.revoked(token: id, of: user), connection) }
+      return isNew
     }
   }
 

@@ -41,6 +41,7 @@ extension ServerDirectory {
         SELECT accountId, \(name), \(now) FROM Account WHERE name = \(target) ON CONFLICT (name) DO NOTHING
         """)
       let new = NewToken(role: role, label: nil, expires: expires)
+      try note(.added(user: name, to: target, role, expires: expires?.sqlText), connection)
       return (target, try Self.add(new, to: name, at: now, connection).token)
     }
   }
@@ -71,11 +72,13 @@ extension ServerDirectory {
   public func revokeUser(_ name: String) throws -> Int {
     try database.write { connection in
       try Self.checkUser(name, connection)
-      return try connection.execute(
+      let count = try connection.execute(
         """
         UPDATE Token SET revokedAt = \(environment.date)
         WHERE revokedAt IS NULL AND userId = (SELECT userId FROM Member WHERE name = \(name))
         """)
+      if count > 0 { try note(.revoked(user: name, tokens: count), connection) }
+      return count
     }
   }
 }

@@ -67,6 +67,15 @@ public protocol AccountDirectory: Sendable {
   /// - Throws: ``ServerError`` with `schemas` if one is missing, or if another source has other statements.
   func schemas(adding new: [(source: SchemaSource, schema: Schema)], shipped: [Schema]) throws -> [Schema]
 
+  /// Adds an event to the audit log. The functions of this protocol that change users and tokens add theirs themselves, in the
+  /// transaction of the change.
+  func note(_ event: AuditEvent) throws
+  /// Returns the newest entries of the audit log, oldest first.
+  /// - Parameter since: the earliest time, in milliseconds since 1970-01-01 UTC; `nil` for any.
+  func auditLog(since: Int64?, atMost limit: Int) throws -> [AuditEntry]
+  /// Returns the time of the last event of a kind, in milliseconds since 1970-01-01 UTC; `nil` without one.
+  func lastTime(of action: AuditEvent.Action) throws -> Int64?
+
   /// Returns the stored time of retention; `nil` before its start.
   func retentionTime() throws -> Int64?
   /// Stores the time of retention, which never steps back.

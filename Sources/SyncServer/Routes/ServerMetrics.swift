@@ -80,7 +80,8 @@ struct ServerMetrics: Sendable {
   /// Adds the figures of the data.
   func add(
     _ storage: any RecordStorage, waiting: @escaping @Sendable () -> Int, waitingLimit: Int,
-    retentionTime: @escaping @Sendable () -> Int64?, space: Space
+    retentionTime: @escaping @Sendable () -> Int64?,
+    lastBackup: @escaping @Sendable () throws -> Int64?, space: Space
   ) {
     all.gauge("fieldvault_waiting_requests", "Requests that wait for a change.") { [.init(waiting())] }
     all.gauge("fieldvault_waiting_requests_limit", "The greatest number of requests that wait.") {
@@ -111,6 +112,9 @@ struct ServerMetrics: Sendable {
       "fieldvault_retention_round_seconds",
       "The time at which this process last began to remove old data, in seconds since 1970."
     ) { [round] in round.withLock { $0 }.map { [.init(Double($0) / 1000)] } ?? [] }
+    all.gauge(
+      "fieldvault_last_backup_seconds", "The time of the last backup by this program, in seconds since 1970."
+    ) { try lastBackup().map { [.init(Double($0) / 1000)] } ?? [] }
     switch space {
     case .folder(let path):
       all.gauge("fieldvault_disk_free_bytes", "Bytes that the file system of the data folder has left.") {

@@ -48,6 +48,9 @@ import Testing
     isOver.withLock { $0 = true }
     try await writing.value
     #expect(made.accounts == 2 && made.files == 1 && made.missing == 0)
+    let noted = try server.withDirectory { try $0.auditLog(since: nil, atMost: 1) }
+    #expect(
+      noted.map(\.action) == ["backed up"] && noted.map(\.details) == ["accounts: 2, files: 1, bytes: \(made.bytes)"])
     let cursor = try await ada.pull().cursor
     let folder = try TemporaryFolder()
     let summary = try await restore(file, to: folder.path + "/data")

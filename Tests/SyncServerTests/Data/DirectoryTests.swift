@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import ServerSupport
 import SyncModel
 import TestSupport
 import Testing
@@ -43,6 +44,37 @@ import Testing
       try directory.addToken(to: "ada", expires: Date(timeIntervalSinceNow: -1))
     }
     #expect(error?.code == .badExpiry)
+  }
+
+  @Test("The audit log has each change with the acting user, and nothing else")
+  func auditLog() throws {
+    let temporary = try TemporaryFolder()
+    var folder = try ServerFolder(temporary.path + "/data", isCreating: true)
+    let time = TestClock(1_767_225_600_000, isRunning: false)
+    folder.environment = Environment(clock: time.clock, random: .system)
+    folder.actor = "olga as root"
+    let directory = try ServerDirectory(in: folder)
+    defer { directory.close() }
+    try checkAuditLog(of: directory, time, actor: "olga as root")
+  }
+
+  @Test("The audit log is read by an index")
+  func planOfAuditLog() throws {
+    let folder = try TemporaryFolder()
+    let directory = try ServerDirectory(in: try ServerFolder(folder.path + "/data", isCreating: true))
+    defer { directory.close() }
+    let plans = try directory.database.read { connection in
+      try [
+        "SELECT number FROM AuditEntry WHERE time >= 5 ORDER BY time DESC, number DESC LIMIT 100",
+        "SELECT time FROM AuditEntry WHERE action = 'backed up' ORDER BY time DESC LIMIT 1",
+      ].map { sql in
+        try connection.fetchRows(
+          "EXPLAIN QUERY PLAN \(SQL(stringLiteral: sql))", as: Int64.self, Int64.self, Int64.self, String.self
+        ).map(\.3).joined(separator: "; ")
+      }
+    }
+    #expect(plans[0].contains("INDEX AuditEntry_time (time>?)") && !plans[0].contains("TEMP B-TREE"), "\(plans[0])")
+    #expect(plans[1].contains("INDEX AuditEntry_action (action=?)") && !plans[1].contains("TEMP B-TREE"), "\(plans[1])")
   }
 
   @Test("A token of the role admin reads its account, and neither pushes nor pulls")

@@ -147,7 +147,10 @@ import Testing
     let server = try TestServer(adminListen: "127.0.0.1:0", slowRequest: .nanoseconds(1))
     let client = try server.client("ada")
     #expect(try await client.results([Operation.create("Project", newUuid(), ["title": "Dam"])]) == ["accepted"])
+    try server.withDirectory { try $0.note(.backedUp(accounts: 1, files: 0, bytes: 9)) }
     let text = try await metrics(server.server)
+    let backup = try #require(value("fieldvault_last_backup_seconds", in: text))
+    #expect(abs(backup - Date().timeIntervalSince1970) < 60)
     await server.server.stop()
     let folder = try TemporaryFolder()
     func run(_ arguments: [String], input: ChildProcess.Stream = .null) throws -> (code: Ending?, output: String) {

@@ -1,0 +1,44 @@
+import ServerStorage
+
+extension PostgresDirectory {
+  private static let insertEntry = Statement(
+    """
+    INSERT INTO fieldvault.audit_entry (time, actor, action, user_name, details)
+    VALUES ($1::bigint, $2::text, $3::text, $4::text, $5::text)
+    """)
+
+  /// Adds an event to the audit log.
+  public func note(_ event: AuditEvent) throws { try change { try note(event, $0) } }
+
+  func note(_ event: AuditEvent, _ connection: PostgresConnection) throws {
+    _ = try connection.run(
+      Self.insertEntry(
+        .integer(database.environment.now), .text(database.settings.actor), .text(event.action.rawValue),
+        .optional(event.user), .text(event.details)))
+  }
+
+  private static let entries = Statement(
+    """
+    SELECT number, time, actor, action, user_name, details FROM fieldvault.audit_entry
+    WHERE time >= $1::bigint ORDER BY time DESC, number DESC LIMIT $2::bigint
+    """)
+
+  /// Returns the newest entries of the audit log, oldest first.
+  public func auditLog(since: Int64?, atMost limit: Int) throws -> [AuditEntry] {
+    try run { connection in
+      try connection.run(Self.entries(.integer(since ?? .min), .integer(Int64(limit)))).map { row in
+        AuditEntry(
+          number: row.integer(0), time: row.integer(1), actor: row.text(2), action: row.text(3),
+          user: row.optionalText(4), details: row.text(5))
+      }.reversed()
+    }
+  }
+
+  private static let lastEntry = Statement(
+    "SELECT time FROM fieldvault.audit_entry WHERE action = $1::text ORDER BY time DESC LIMIT 1")
+
+  /// Returns the time of the last event of a kind.
+  public func lastTime(of action: AuditEvent.Action) throws -> Int64? {
+    try run { connection in try connection.run(Self.lastEntry(.text(action.rawValue))).first { $0.integer(0) } }
+  }
+}

@@ -1,0 +1,93 @@
+import SyncModel
+
+/// A change in the administration of a server.
+public struct AuditEvent: Sendable, Equatable {
+  /// What was done.
+  public enum Action: String, Sendable, CaseIterable {
+    case userAdded = "user added"
+    case userRevoked = "user revoked"
+    case tokenAdded = "token added"
+    case tokenRevoked = "token revoked"
+    case epochStarted = "epoch started"
+    case sealKeysRotated = "seal keys rotated"
+    case backedUp = "backed up"
+    case restored = "restored"
+  }
+
+  /// What was done.
+  public let action: Action
+  /// The user whose rights changed; `nil` for an action on all data.
+  public let user: String?
+  /// The rest of the action as text, such as `token 3, role device`. It contains no token and no key.
+  public let details: String
+
+  private init(_ action: Action, user: String? = nil, _ details: [String?]) {
+    (self.action, self.user) = (action, user)
+    self.details = details.compactMap { $0 }.joined(separator: ", ")
+  }
+
+  /// A user was added, or got a token again.
+  package static func added(user: String, to account: String, _ role: TokenRole, expires: String?) -> AuditEvent {
+    AuditEvent(
+      .userAdded, user: user, ["account \(account)", "role \(role.rawValue)", expires.map { "expires \($0)" }])
+  }
+
+  /// The tokens of a user were revoked.
+  package static func revoked(user: String, tokens: Int) -> AuditEvent {
+    AuditEvent(.userRevoked, user: user, ["tokens: \(tokens)"])
+  }
+
+  /// A token was added.
+  package static func added(
+    token id: Int64, of user: String, _ role: TokenRole, label: String?, expires: String?
+  ) -> AuditEvent {
+    AuditEvent(
+      .tokenAdded, user: user,
+      ["token \(id)", "role \(role.rawValue)", label.map { "label \($0)" }, expires.map { "expires \($0)" }])
+  }
+
+  /// A token was revoked.
+  package static func revoked(token id: Int64, of user: String) -> AuditEvent {
+    AuditEvent(.tokenRevoked, user: user, ["token \(id)"])
+  }
+
+  /// The accounts began a new epoch.
+  package static func startedEpoch(accounts: Int) -> AuditEvent { AuditEvent(.epochStarted, ["accounts: \(accounts)"]) }
+
+  /// The keys of sealed values were rotated.
+  public static func rotatedSealKeys(accounts: Int, withAccountKeys: Bool) -> AuditEvent {
+    AuditEvent(.sealKeysRotated, ["accounts: \(accounts)", withAccountKeys ? "with keys of accounts" : nil])
+  }
+
+  /// A backup was made.
+  package static func backedUp(accounts: Int, files: Int, bytes: Int64) -> AuditEvent {
+    AuditEvent(.backedUp, ["accounts: \(accounts)", "files: \(files)", "bytes: \(bytes)"])
+  }
+
+  /// The data were restored from a backup.
+  package static func restored(accounts: Int, files: Int) -> AuditEvent {
+    AuditEvent(.restored, ["accounts: \(accounts)", "files: \(files)"])
+  }
+}
+
+/// An event of the audit log.
+public struct AuditEntry: Sendable, Equatable {
+  /// The number; later entries have greater ones.
+  public let number: Int64
+  /// The server's time, in milliseconds since 1970-01-01 UTC.
+  public let time: Int64
+  /// The acting user: the user of the system who ran the command.
+  public let actor: String
+  /// The word of the action, which a newer program may have written.
+  public let action: String
+  /// The user whose rights changed; `nil` for an action on all data.
+  public let user: String?
+  /// The rest of the action.
+  public let details: String
+
+  package init(number: Int64, time: Int64, actor: String, action: String, user: String?, details: String) {
+    (self.number, self.time, self.actor, self.action, self.user, self.details) = (
+      number, time, actor, action, user, details
+    )
+  }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import ServerStorage
+import SyncModel
+import TestSupport
+import Testing
+
+/// Checks the audit log of a new directory, on any engine.
+/// - Parameters:
+///   - clock: the clock of the directory, which stands still.
+///   - actor: the acting user of the directory.
+package func checkAuditLog(of directory: any AccountDirectory, _ clock: TestClock, actor: String) throws {
+  struct Line: Equatable {
+    let action: String
+    let user: String?
+    let details: String
+  }
+  func lines(since: Int64? = nil, atMost limit: Int = 100) throws -> [Line] {
+    try directory.auditLog(since: since, atMost: limit).map {
+      Line(action: $0.action, user: $0.user, details: $0.details)
+    }
+  }
+  let start = clock.now
+  let end = Date(millisecondsSince1970: start + 86_400_000)
+  #expect(try directory.lastTime(of: .backedUp) == nil)
+  let first = try directory.addUser("ada", account: "water", role: .device, expires: nil).token
+  clock.advance(by: .seconds(10))
+  let (id, token) = try directory.addToken(to: "ada", role: .service, label: "reader", expires: end)
+  #expect(try directory.revokeToken(id))
+  clock.advance(by: .seconds(10))
+  #expect(try directory.revokeUser("ada") == 1)
+  let again = try directory.addUser("ada", account: nil, role: .admin, expires: nil).token
+  try directory.note(.backedUp(accounts: 1, files: 2, bytes: 3))
+
+  // What changes nothing, or fails, is no event.
+  #expect(try !directory.revokeToken(id))
+  #expect(throws: ServerError.self) { try directory.revokeToken(99) }
+  #expect(throws: ServerError.self) { try directory.revokeUser("eve") }
+  #expect(throws: ServerError.self) { try directory.addUser("ada", account: nil, role: .device, expires: nil) }
+  #expect(throws: ServerError.self) { try directory.addToken(to: "eve", role: .device, label: nil, expires: nil) }
+
+  let expected = [
+    Line(action: "user added", user: "ada", details: "account water, role device"),
+    Line(
+      action: "token added", user: "ada",
+      details:
+        "token \(id), role service, label reader, expires \(end.ISO8601Format(.init(includingFractionalSeconds: true)))"
+    ),
+    Line(action: "token revoked", user: "ada", details: "token \(id)"),
+    Line(action: "user revoked", user: "ada", details: "tokens: 1"),
+    Line(action: "user added", user: "ada", details: "account water, role admin"),
+    Line(action: "backed up", user: nil, details: "accounts: 1, files: 2, bytes: 3"),
+  ]
+  #expect(try lines() == expected)
+  #expect(try lines(atMost: 2) == Array(expected.suffix(2)))
+  #expect(try lines(since: start + 10_000) == Array(expected.dropFirst()))
+  #expect(try lines(since: start + 20_001) == [])
+  #expect(try directory.lastTime(of: .backedUp) == clock.now)
+  let entries = try directory.auditLog(since: nil, atMost: 100)
+  #expect(entries.allSatisfy { $0.actor == actor })
+  #expect(entries.map(\.time) == [0, 10, 10, 20, 20, 20].map { start + $0 * 1_000 })
+  #expect(zip(entries, entries.dropFirst()).allSatisfy { $0.number < $1.number })
+  for secret in [first, token, again] { #expect(!"\(entries)".contains(secret)) }
+}
