@@ -1,5 +1,6 @@
 import CipherSQL
 import CommandLineKit
+import Platform
 import PostgresStorage
 import SQLCipherStorage
 import ShippedSchemas
@@ -7,11 +8,23 @@ import SyncServer
 
 enum BackupCommand {
   static func run(_ context: CommandContext) throws {
-    let file = try context.arguments.required("FILE")
-    let summary = try context.folder(isCreating: false).backUp(to: file)
+    let target = try context.arguments.required("FILE")
+    let count = try context.arguments.integer("keep", in: 1...10_000)
+    if count == nil, Files.isFolder(target) {
+      throw context.arguments.mistake(
+        "\(target) is a folder", about: "FILE", hint: "name a new file, or give --keep N for a folder of backups")
+    }
+    if count != nil, !Files.isFolder(target) {
+      throw context.arguments.mistake(
+        "\(target) is no folder", about: "FILE", hint: "--keep requires a folder of backups")
+    }
+    let data = try context.folder(isCreating: false)
+    let (file, summary, removed) =
+      if let count { try data.backUp(into: target, keeping: count) } else { (target, try data.backUp(to: target), []) }
     guard context.isJSON else {
       try context.output.line(file)
       context.note("\(summary.accounts) accounts, \(summary.files) files, \(summary.bytes) bytes")
+      for old in removed { context.note("removed \(old)") }
       if summary.missing > 0 {
         context.line("\(summary.missing) files are missing on the server and therefore not in the backup")
       }
@@ -24,6 +37,10 @@ enum BackupCommand {
       json.member("accounts", summary.accounts)
       json.member("files", summary.files)
       json.member("missing", summary.missing)
+      json.key("removed")
+      json.beginArray()
+      for old in removed { json.value(old) }
+      json.endArray()
       json.endObject()
     }
   }

@@ -199,11 +199,18 @@ enum ServerProgram {
     "backup", group: "Data", summary: "back up the data, even while the server runs",
     discussion: """
       The backup contains all accounts and their files, and the key of the server unless --key-file is given. Protect \
-      it like the data folder. FILE appears only when it is complete; an existing file is not replaced. Files in an \
-      object store are not included.
+      it like the data folder. FILE appears only when it is complete; an existing file is not replaced. With --keep, FILE \
+      is a folder: the backup gets a name with its time and is read again, and then the oldest ones are removed. Files in \
+      an object store are not included.
       """,
-    arguments: [.required("FILE", "the backup to write")], options: [dataOption, keyOption],
-    examples: [Example("fieldvault-server backup 2026-11-23.backup --data data", "")],
+    arguments: [.required("FILE", "the backup to write, or a folder of backups")],
+    options: [
+      dataOption, keyOption, .value("keep", "N", "the number of backups to keep in the folder, with the new one"),
+    ],
+    examples: [
+      Example("fieldvault-server backup 2026-11-23.backup --data data", ""),
+      Example("fieldvault-server backup /var/backups/fieldvault --keep 14 --data data", "for a schedule"),
+    ],
     exitCodes: codes + [busy, .noSpace, refused])
 
   private static let restore = CommandDescription(

@@ -187,9 +187,10 @@ struct BackupReader {
   init(_ path: String) throws { file = try SequentialFile(reading: path) }
 
   /// Reads all entries to the end. The received content is valid only after this function returns.
-  /// - Parameter take: receives each entry's name, and returns the destination of its content.
+  /// - Parameter take: receives each entry's name, and returns the destination of its content; `nil` if the content is only
+  ///   verified.
   /// - Throws: ``ServerError`` with `damaged` for a file that is not a backup, or that fails its verification.
-  func readAll(_ take: (String) throws -> SequentialFile) throws {
+  func readAll(_ take: (String) throws -> SequentialFile?) throws {
     var digests = SHA256()
     guard try file.read(upTo: BackupFormat.header.count) == BackupFormat.header else {
       throw damaged("its header is unknown, or a newer program wrote it")
@@ -212,7 +213,7 @@ struct BackupReader {
     }
   }
 
-  private func readEntry(_ length: [UInt8], _ take: (String) throws -> SequentialFile) throws -> [UInt8] {
+  private func readEntry(_ length: [UInt8], _ take: (String) throws -> SequentialFile?) throws -> [UInt8] {
     var digest = SHA256()
     let name = try exactly(Int(length[0]) << 8 | Int(length[1]))
     let size = try exactly(8)
@@ -226,11 +227,11 @@ struct BackupReader {
     while left > 0 {
       let part = try exactly(Int(min(left, UInt64(BackupFormat.partSize))))
       digest.add(part)
-      try target.write(part)
+      try target?.write(part)
       left -= UInt64(part.count)
     }
     guard try exactly(32) == digest.digest else { throw damaged("\(text) differs from its checksum") }
-    try target.sync()
+    try target?.sync()
     return digest.digest
   }
 

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import SQLCipherStorage
 import ServerStorage
 
@@ -50,6 +51,32 @@ extension ServerFolder {
     }
   }
 
+  /// Adds a backup to a folder of backups, reads it again to verify it, and then removes the oldest ones. Other files of the folder stay.
+  /// - Parameter count: the number of backups to keep, at least 1, the new one included.
+  /// - Returns: the path and the contents of the new backup, and the paths of the removed ones.
+  /// - Throws: as ``backUp(to:)``; ``ServerError`` with `damaged` if the disk does not return what was written. All older backups
+  ///   stay in this case.
+  @available(*, noasync, message: "copies files on the calling thread")
+  public func backUp(
+    into folder: String, keeping count: Int
+  ) throws -> (file: String, summary: BackupSummary, removed: [String]) {
+    try backUp(into: folder, keeping: count) { file in try BackupReader(file).readAll { _ in nil } }
+  }
+
+  @available(*, noasync, message: "copies files on the calling thread")
+  func backUp(
+    into folder: String, keeping count: Int, verify: (_ file: String) throws -> Void
+  ) throws -> (file: String, summary: BackupSummary, removed: [String]) {
+    let name = BackupSeries.name(at: environment.now)
+    let summary = try backUp(to: "\(folder)/\(name)")
+    try verify("\(folder)/\(name)")
+    let surplus = BackupSeries.surplus(of: try Files.names(in: folder), keeping: count, newest: name)
+    let removed = surplus.map { "\(folder)/\($0)" }
+    for file in removed { try Files.removeTree(file) }
+    if !removed.isEmpty { try Files.syncFolder(folder) }
+    return ("\(folder)/\(name)", summary, removed)
+  }
+
   private func add(_ account: AccountName, to writer: BackupWriter, _ summary: inout BackupSummary) throws {
     let records = try AccountDatabase.records.open(account.folder, in: self)
     defer { records.close() }
@@ -83,5 +110,26 @@ extension ServerFolder {
         usleep(100_000)
       }
     }
+  }
+}
+
+/// The names of backups that are made one after the other in a folder, such as `fieldvault-20261127T080000Z.backup`.
+enum BackupSeries {
+  /// Returns the name of a backup.
+  /// - Parameter time: in milliseconds since 1970-01-01 UTC.
+  static func name(at time: Int64) -> String {
+    let digits = TimestampText.text(time).prefix(19).filter { $0 != "-" && $0 != ":" }
+    return "fieldvault-\(digits)Z.backup"
+  }
+
+  /// Returns the oldest backups of a folder beyond a number. The newest one stays even if the clock was set back before it.
+  /// - Parameter names: all names of the folder.
+  static func surplus(of names: [String], keeping count: Int, newest: String) -> [String] {
+    let others = names.filter { isName($0) && $0 != newest }.sorted()
+    return Array(others.dropLast(max(count, 1) - 1))
+  }
+
+  private static func isName(_ name: String) -> Bool {
+    name.wholeMatch(of: /fieldvault-[0-9]{8}T[0-9]{6}Z\.backup/) != nil
   }
 }
