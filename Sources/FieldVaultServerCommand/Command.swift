@@ -61,6 +61,11 @@ enum Command {
         try context.output.flush()
         exit(ExitCode.damaged.rawValue)
       }
+    case "migrate":
+      guard try MigrateCommand.run(context) else {
+        try context.output.flush()
+        exit(ExitCode.refused.rawValue)
+      }
     case "epoch new": try await EpochNewCommand.run(context)
     case "audit list": try AuditListCommand.run(context)
     case "seal-key new": try SealKeyNewCommand.run(context)

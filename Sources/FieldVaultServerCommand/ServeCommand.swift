@@ -68,7 +68,7 @@ enum ServeCommand {
     if !types.isEmpty { limits.files.contentTypes = try contentTypes(types, arguments) }
     let identity = try identity(arguments)
     let publicURL = try publicURL(arguments)
-    let named = try arguments.values("schema").map(schema)
+    let named = try context.namedSchemas()
     let (source, schemas) = try source(context, named, hasObjectStore: objectStore != nil)
     let format = try arguments.value("log-format").map { word in
       guard let format = RequestLog.Format(rawValue: word) else {
@@ -193,6 +193,14 @@ enum ServeCommand {
     case (let certificate?, let key?): return try TLSIdentity(certificateFile: certificate, keyFile: key)
     default: throw arguments.mistake("--tls-cert and --tls-key must be given together")
     }
+  }
+
+}
+
+extension CommandContext {
+  /// The schemas of `--schema`.
+  func namedSchemas() throws -> [(source: SchemaSource, schema: Schema)] {
+    try arguments.values("schema").map(Self.schema)
   }
 
   /// A schema that the program carries, or a folder.

@@ -15,7 +15,7 @@ enum ServerProgram {
       .flag("no-color", "disable colours"),
     ],
     commands: [
-      serve, user, token, audit, backup, restore, verify, epoch, sealKey, .completions(group: "Other"),
+      serve, user, token, audit, backup, restore, verify, migrate, epoch, sealKey, .completions(group: "Other"),
       .version(group: "Other"),
     ],
     examples: [
@@ -229,6 +229,24 @@ enum ServerProgram {
     "verify", group: "Data", summary: "verify every database and file of the data folder",
     options: [dataOption, keyOption],
     examples: [Example("fieldvault-server verify --data data --json", "as JSON")], exitCodes: codes)
+
+  private static let migrate = CommandDescription(
+    "migrate", group: "Data", summary: "apply the schema files of this program to all accounts, or try them",
+    discussion: """
+      A server does the same at the first request of an account. With --dry-run, the files are applied to copies, also while \
+      a server runs, and nothing is changed: run it before an upgrade. The largest account must fit the disk once more. \
+      Otherwise the server has to be stopped. An account whose records do not fit a file is named, and the others are migrated.
+      """,
+    options: [
+      dataOption, keyOption, .flag("dry-run", "try the files on copies"),
+      .value(
+        "schema", "NAME_OR_FOLDER", "restoration, range, receipts, or a folder of SQL files", repetition: .list,
+        completion: .folder),
+    ],
+    examples: [
+      Example("fieldvault-server migrate --dry-run --data data --schema ./company", "try new files of a schema")
+    ],
+    exitCodes: codes + [busy, .noSpace, refused])
 
   private static let epoch = CommandDescription(
     "epoch", group: "Data", summary: "manage the epoch of the data", exitCodes: codes,

@@ -3,14 +3,6 @@ import Platform
 import SQLCipherStorage
 import ServerStorage
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
-
 /// The contents of a backup or of a restored folder.
 public struct BackupSummary: Sendable, Equatable {
   /// The number of accounts.
@@ -100,16 +92,7 @@ extension ServerFolder {
   }
 
   private func add(_ database: Database, _ name: String, to writer: BackupWriter) throws {
-    var tries = 0
-    while true {
-      do {
-        // Nothing is written before the log is known to be free.
-        return try database.withUnchangingFile { path, bytes in try writer.add(name, from: path, size: Int64(bytes)) }
-      } catch let error as SQLError where error.code == .busy && tries < 600 {
-        tries += 1
-        usleep(100_000)
-      }
-    }
+    try withUnchangingFile(of: database) { path, bytes in try writer.add(name, from: path, size: Int64(bytes)) }
   }
 }
 

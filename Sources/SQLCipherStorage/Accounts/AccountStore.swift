@@ -19,7 +19,6 @@ final class AccountStore: JobOwner {
     (self.database, self.schema, tell) = (database, schema, announce)
     jobs = JobRunner(clock: database.configuration.environment.clock, log: log)
     self.place = place
-    try Migrator(schemas: [BookkeepingSchema.schema]).apply(to: database)
     try AccountUpgrade(schema).apply(to: database)
   }
 

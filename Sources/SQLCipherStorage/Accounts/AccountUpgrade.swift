@@ -2,7 +2,7 @@ import CipherSQL
 import SchemaModel
 import ServerStorage
 
-/// Brings the records of an account up to date with the schemas of the server.
+/// Brings the tables and the records of an account up to date with the program and the schemas of the server.
 struct AccountUpgrade {
   private let schema: AccountSchema
 
@@ -10,6 +10,7 @@ struct AccountUpgrade {
 
   /// - Throws: `SQLError` with `migration` if a schema file fails or was changed, or if the data are from later schemas.
   func apply(to database: Database) throws {
+    try Migrator(schemas: [BookkeepingSchema.schema]).apply(to: database)
     let migrator = Migrator(schemas: schema.allSchemas)
     let isDone = try database.readOnWriter { connection in
       let isTyped = try connection.fetchOne(

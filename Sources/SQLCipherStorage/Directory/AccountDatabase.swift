@@ -20,7 +20,7 @@ package struct AccountDatabase: Sendable {
   /// The name from which the key is derived, together with the account.
   private let keyName: String
   private let readers: Int
-  private let schema: Schema
+  let schema: Schema
   /// Whether version 0.1 created the database at its first use, and not with the account.
   fileprivate let wasMadeAtFirstUse: Bool
 

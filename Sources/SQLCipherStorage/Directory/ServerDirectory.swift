@@ -48,7 +48,7 @@ public final class ServerDirectory: AccountDirectory {
     }
   }
 
-  private static let keyName = "directory"
+  static let keyName = "directory"
 
   /// Creates the databases of accounts of version 0.1, which created them when an account was first used. Now a missing
   /// database counts as lost, so all missing databases are created once, before the migration of the directory.

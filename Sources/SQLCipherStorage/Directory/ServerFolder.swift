@@ -15,7 +15,7 @@ import ServerStorage
 /// ```
 public struct ServerFolder: Sendable {
   /// The path of the folder.
-  public let path: String
+  public private(set) var path: String
   let key: ServerKey
   /// The path of the key in the folder; `nil` if another file contains the key.
   package let keyPath: String?
@@ -64,6 +64,12 @@ public struct ServerFolder: Sendable {
     }
     keyPath = keyFile == nil ? self.path + "/server.key" : nil
     key = try ServerKey(folder: self.path, file: keyFile, isCreating: isCreating && !Files.exists(directory))
+  }
+
+  /// Creates a folder for copies of the databases of another one, under the same keys.
+  init(copiesOf folder: ServerFolder, at path: String) {
+    self = folder
+    self.path = path
   }
 
   /// Prevents other processes from creating or migrating databases of the folder.
