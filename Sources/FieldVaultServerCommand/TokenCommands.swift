@@ -51,6 +51,7 @@ enum TokenListCommand {
         json.member("createdAt", token.createdAt)
         json.member("expiresAt", token.expiresAt)
         json.member("revokedAt", token.revokedAt)
+        json.member("lastUsedAt", token.lastUsedAt)
         json.endObject()
       }
       json.endArray()
@@ -59,11 +60,11 @@ enum TokenListCommand {
 
   private static func writeTable(_ tokens: [ListedToken], _ context: CommandContext) throws {
     if tokens.isEmpty { return context.note("no tokens") }
-    var table = TextTable(["id", "user", "role", "label", "added", "expires", "revoked"])
+    var table = TextTable(["id", "user", "role", "label", "added", "used", "expires", "revoked"])
     for token in tokens {
       table.add([
-        String(token.id), token.user, token.role.rawValue, token.label ?? "", token.createdAt, token.expiresAt ?? "",
-        token.revokedAt ?? "",
+        String(token.id), token.user, token.role.rawValue, token.label ?? "", token.createdAt, token.lastUsedAt ?? "",
+        token.expiresAt ?? "", token.revokedAt ?? "",
       ])
     }
     try context.output.write(table.text(for: context.output.terminal))

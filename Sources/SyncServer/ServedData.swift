@@ -21,9 +21,10 @@ package final class ServedData: Sendable {
   private let clock: ServerClock
   let log: RequestLog
   private let webhook: Webhook?
+  private let uses: TokenUses
   /// The routes whose duration depends on the connection of the client.
   private let transferPatterns: Set<String>
-  private let housekeeping = Locked<Task<Void, Never>?>(nil)
+  private let housekeeping = Locked<[Task<Void, Never>]>([])
   private let hold: Locked<FolderLock?>
 
   /// Opens the data.
@@ -61,8 +62,15 @@ package final class ServedData: Sendable {
       limits: limits.files,
       sessions: sessions, log: log, environment: environment,
       objects: objects, publicURL: settings.publicURL)
+    let uses = TokenUses(directory, log)
+    self.uses = uses
     router = Router(
-      routes: records.routes + fileService.routes, log: log, user: { try directory.member(token: $0) },
+      routes: records.routes + fileService.routes, log: log,
+      user: { token in
+        let member = try directory.member(token: token)
+        if let member { uses.note(member.tokenId, at: environment.now) }
+        return member
+      },
       authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
     adminRouter = Router(
       routes: AdminService(metrics: metrics, records: records, log: log).routes, log: log, user: { _ in nil },
@@ -80,8 +88,12 @@ package final class ServedData: Sendable {
   /// Starts the removal of old data, which runs until ``stopWaiting()``, and the calls of the webhook.
   package func startHousekeeping() {
     webhook?.start(storage)
-    let (retention, clock) = (retention, clock)
-    housekeeping.withLock { $0 = startTask { await retention.run(clock) } }
+    let (retention, clock, uses, environment) = (retention, clock, uses, retention.environment)
+    housekeeping.withLock { tasks in
+      tasks = [
+        startTask { await retention.run(clock) }, startTask { await uses.run(environment.clock) },
+      ]
+    }
   }
 
   /// Counts and logs a request that has ended.
@@ -106,13 +118,14 @@ package final class ServedData: Sendable {
   /// Ends long polls, housekeeping and the calls of the webhook.
   package func stopWaiting() {
     webhook?.close()
-    housekeeping.withLock { $0 }?.cancel()
+    for task in housekeeping.withLock({ $0 }) { task.cancel() }
     storage.stopWaiting()
   }
 
   /// Waits for the ends of uploads and housekeeping, then closes the databases. No request may be running.
   package func close(waitingAtMost limit: Duration) async {
-    await housekeeping.withLock { $0 }?.value
+    for task in housekeeping.withLock({ $0 }) { await task.value }
+    await offload { [uses] in uses.store() }
     await sessions.waitForAll(atMost: limit)
     files.close()
     storage.close()

@@ -31,6 +31,14 @@ package func checkAuditLog(of directory: any AccountDirectory, _ clock: TestCloc
   let again = try directory.addUser("ada", account: nil, role: .admin, expires: nil).token
   try directory.note(.backedUp(accounts: 1, files: 2, bytes: 3))
 
+  // The time of the last use never steps back, and unknown tokens are passed over.
+  try directory.noteUse(of: [id: start + 5_000, 99: start])
+  try directory.noteUse(of: [id: start + 3_000])
+  try directory.noteUse(of: [:])
+  let used = Date(millisecondsSince1970: start + 5_000).ISO8601Format(.init(includingFractionalSeconds: true))
+  #expect(try directory.tokens(of: nil).map { $0.id == id ? $0.lastUsedAt : nil }.compactMap { $0 } == [used])
+  #expect(try directory.tokens(of: nil).filter { $0.id != id }.allSatisfy { $0.lastUsedAt == nil })
+
   // What changes nothing, or fails, is no event.
   #expect(try !directory.revokeToken(id))
   #expect(throws: ServerError.self) { try directory.revokeToken(99) }

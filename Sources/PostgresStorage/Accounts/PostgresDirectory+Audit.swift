@@ -1,6 +1,22 @@
 import ServerStorage
 
 extension PostgresDirectory {
+  private static let storeUse = Statement(
+    """
+    UPDATE fieldvault.token AS token SET last_used_at = used.time
+    FROM unnest($1::bigint[], $2::bigint[]) AS used (token_id, time)
+    WHERE token.token_id = used.token_id AND (token.last_used_at IS NULL OR token.last_used_at < used.time)
+    """)
+
+  /// Stores when tokens were last used.
+  public func noteUse(of times: [Int64: Int64]) throws {
+    // Ordered, so that two nodes lock the rows in the same order.
+    let ordered = times.sorted { $0.key < $1.key }
+    _ = try run { connection in
+      try connection.run(Self.storeUse(.integers(ordered.map(\.key)), .integers(ordered.map(\.value)))).changedCount
+    }
+  }
+
   private static let insertEntry = Statement(
     """
     INSERT INTO fieldvault.audit_entry (time, actor, action, user_name, details)

@@ -282,7 +282,7 @@ public final class PostgresDirectory: AccountDirectory {
   private static let listTokens = Statement(
     """
     SELECT token.token_id, member.name, account.name, token.role, token.label, token.created_at, token.expires_at,
-      token.revoked_at
+      token.revoked_at, token.last_used_at
     FROM fieldvault.token AS token
     JOIN fieldvault.member AS member USING (account_id, user_id)
     JOIN fieldvault.account AS account USING (account_id)
@@ -298,7 +298,7 @@ public final class PostgresDirectory: AccountDirectory {
           ListedToken(
             id: row.integer(0), user: row.text(1), account: row.text(2), role: role, label: row.optionalText(4),
             createdAt: Self.time(row.integer(5)), expiresAt: row.optionalInteger(6).map(Self.time),
-            revokedAt: row.optionalInteger(7).map(Self.time))
+            revokedAt: row.optionalInteger(7).map(Self.time), lastUsedAt: row.optionalInteger(8).map(Self.time))
         }
       }.compactMap { $0 }
     }

@@ -361,5 +361,10 @@ enum PostgresLayout {
         "CREATE INDEX audit_entry_time ON fieldvault.audit_entry (time, number)",
         "CREATE INDEX audit_entry_action ON fieldvault.audit_entry (action, time)",
       ]),
+    Migration(
+      version: 5, name: "last_use_of_tokens",
+      statements: [
+        "ALTER TABLE fieldvault.token ADD COLUMN last_used_at bigint -- of the last request, at most a minute late"
+      ]),
   ]
 }

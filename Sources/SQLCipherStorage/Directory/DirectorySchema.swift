@@ -109,5 +109,8 @@ enum DirectorySchema {
           CREATE INDEX AuditEntry_time ON AuditEntry (time);
           CREATE INDEX AuditEntry_action ON AuditEntry (action, time);
           """),
+      MigrationFile(
+        version: 6, name: "last_use_of_tokens",
+        sql: "ALTER TABLE Token ADD COLUMN lastUsedAt TEXT; -- of the last request, at most a minute late"),
     ])
 }

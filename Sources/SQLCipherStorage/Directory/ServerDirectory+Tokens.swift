@@ -39,7 +39,8 @@ extension ServerDirectory {
       var tokens: [ListedToken] = []
       try connection.forEach(
         """
-        SELECT tokenId, Member.name, Account.name, role, label, Token.createdAt, expiresAt, revokedAt
+        SELECT tokenId, Member.name, Account.name, role, label, Token.createdAt, expiresAt, revokedAt,
+          lastUsedAt
         FROM Token JOIN Member USING (userId) JOIN Account USING (accountId) WHERE \(belongs) ORDER BY tokenId
         """
       ) { row in
@@ -48,9 +49,22 @@ extension ServerDirectory {
           ListedToken(
             id: try row.decode(at: 0), user: try row.decode(at: 1), account: try row.decode(at: 2), role: role,
             label: try row.decode(at: 4), createdAt: try row.decode(at: 5), expiresAt: try row.decode(at: 6),
-            revokedAt: try row.decode(at: 7)))
+            revokedAt: try row.decode(at: 7), lastUsedAt: try row.decode(at: 8)))
       }
       return tokens
+    }
+  }
+
+  /// Stores when tokens were last used.
+  public func noteUse(of times: [Int64: Int64]) throws {
+    try database.write { connection in
+      for (id, time) in times {
+        let text = Date(millisecondsSince1970: time)
+        try connection.execute(
+          """
+          UPDATE Token SET lastUsedAt = \(text) WHERE tokenId = \(id) AND (lastUsedAt IS NULL OR lastUsedAt < \(text))
+          """)
+      }
     }
   }
 

@@ -67,6 +67,10 @@ public protocol AccountDirectory: Sendable {
   /// - Throws: ``ServerError`` with `schemas` if one is missing, or if another source has other statements.
   func schemas(adding new: [(source: SchemaSource, schema: Schema)], shipped: [Schema]) throws -> [Schema]
 
+  /// Stores when tokens were last used. A stored time never steps back.
+  /// - Parameter times: by the number of the token, in milliseconds since 1970-01-01 UTC.
+  func noteUse(of times: [Int64: Int64]) throws
+
   /// Adds an event to the audit log. The functions of this protocol that change users and tokens add theirs themselves, in the
   /// transaction of the change.
   func note(_ event: AuditEvent) throws
@@ -170,12 +174,14 @@ public struct ListedToken: Sendable, Equatable {
   public let expiresAt: String?
   /// The time of the revocation, ISO 8601; `nil` for a token that is not revoked.
   public let revokedAt: String?
+  /// The time of the last request with the token, ISO 8601, at most a minute late; `nil` for a token that was never used.
+  public let lastUsedAt: String?
 
   package init(
     id: Int64, user: String, account: String, role: TokenRole, label: String?, createdAt: String, expiresAt: String?,
-    revokedAt: String?
+    revokedAt: String?, lastUsedAt: String?
   ) {
     (self.id, self.user, self.account, self.role, self.label) = (id, user, account, role, label)
-    (self.createdAt, self.expiresAt, self.revokedAt) = (createdAt, expiresAt, revokedAt)
+    (self.createdAt, self.expiresAt, self.revokedAt, self.lastUsedAt) = (createdAt, expiresAt, revokedAt, lastUsedAt)
   }
 }

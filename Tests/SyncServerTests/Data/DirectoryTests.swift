@@ -77,6 +77,22 @@ import Testing
     #expect(plans[1].contains("INDEX AuditEntry_action (action=?)") && !plans[1].contains("TEMP B-TREE"), "\(plans[1])")
   }
 
+  @Test("A server stores once a minute, and when it stops, when tokens were used")
+  func lastUse() async throws {
+    let time = TestClock(1_767_225_600_000)
+    let server = try TestServer(environment: Environment(clock: time.clock, random: .system))
+    let (ada, bob) = (try server.client("ada"), try server.client("bob"))
+    func used() throws -> [Bool] { try server.withDirectory { try $0.tokens().map { $0.lastUsedAt != nil } } }
+    #expect(try await ada.get("/v1/account").status == 200)
+    #expect(try await TestClient(url: server.server.url, token: "fv_unknown").get("/v1/account").status == 401)
+    #expect(try used() == [false, false])
+    time.advance(by: .seconds(61))
+    try await eventually("the time is stored") { try used() == [true, false] }
+    #expect(try await bob.get("/v1/account").status == 200)
+    await server.server.stop()
+    #expect(try used() == [true, true])
+  }
+
   @Test("A token of the role admin reads its account, and neither pushes nor pulls")
   func admins() async throws {
     let server = try TestServer()
