@@ -88,7 +88,10 @@ package final class HTTPServer: Sendable {
       throw error
     }
     daemons.withLock { $0.listening = listener }
-    Task { [weak self] in await self?.keepWatch() }
+    // The server is not retained during the pauses, so that one that is abandoned lets its data go at once.
+    Task { [weak self, clock = environment.clock] in
+      while let pause = self?.keepWatch() { await clock.sleepThroughCancellation(pause) }
+    }
   }
 
   /// Uses another certificate from now on. Open connections keep the old one, and are closed after their next response.
@@ -191,18 +194,17 @@ package final class HTTPServer: Sendable {
   // MARK: Watching
 
   /// Ends connections that wait too long, requests whose client has disconnected or whose token was revoked, and
-  /// daemons that have finished. Ends with the server.
-  private func keepWatch() async {
-    let interval = limits.watchInterval
-    while !isStopping {
-      watch.endLate()
-      // Short requests are not checked: their effect counts whether the client receives the response or not.
-      let waiting = waiting(atLeast: interval * 2)
-      for exchange in waiting { exchange.endIfClientIsGone() }
-      endRevoked(waiting)
-      for listener in takeDrained() { listener.stop() }
-      await pause(interval)
-    }
+  /// daemons that have finished.
+  /// - Returns: the time until the next call; `nil` when the server stops.
+  private func keepWatch() -> Duration? {
+    if isStopping { return nil }
+    watch.endLate()
+    // Short requests are not checked: their effect counts whether the client receives the response or not.
+    let waiting = waiting(atLeast: limits.watchInterval * 2)
+    for exchange in waiting { exchange.endIfClientIsGone() }
+    endRevoked(waiting)
+    for listener in takeDrained() { listener.stop() }
+    return limits.watchInterval
   }
 
   private func endRevoked(_ waiting: [ConnectionState]) {
@@ -252,7 +254,7 @@ package final class HTTPServer: Sendable {
   }
 
   /// Waits before the next look. The loop continues after a cancellation, because connections must be resumed.
-  private func pause(_ duration: Duration = .milliseconds(5)) async { await clock.sleepThroughCancellation(duration) }
+  private func pause() async { await clock.sleepThroughCancellation(.milliseconds(5)) }
 
   /// Returns the requests that began at least a duration ago.
   func waiting(atLeast duration: Duration) -> [ConnectionState] {

@@ -28,6 +28,7 @@ package func checkAuditLog(of directory: any AccountDirectory, _ clock: TestCloc
   #expect(try directory.revokeToken(id))
   clock.advance(by: .seconds(10))
   #expect(try directory.revokeUser("ada") == 1)
+  #expect(try directory.revokeUser("ada") == 0, "no event")
   let again = try directory.addUser("ada", account: nil, role: .admin, expires: nil).token
   try directory.note(.backedUp(accounts: 1, files: 2, bytes: 3))
 

@@ -57,6 +57,8 @@ import Testing
     #expect(summary.accounts == 2 && summary.files == 1 && summary.missing == 0)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["data"])
     let again = try TestServer(in: folder)
+    let actions = try again.withDirectory { try $0.auditLog(since: nil, atMost: 2) }.map(\.action)
+    #expect(actions == ["epoch started", "restored"])
     let restored = TestClient(url: again.server.url, token: ada.token)
     let changes = try await restored.pull().changes
     let projects = changes.count { $0["entityType"] == "Project" }

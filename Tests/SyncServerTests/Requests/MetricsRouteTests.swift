@@ -48,7 +48,13 @@ import Testing
     try await eventually("a request waits") {
       value("fieldvault_waiting_requests", in: try await metrics(server.server)) == 1
     }
-    let text = try await metrics(server.server)
+    // A request is counted after its response was sent.
+    var text = ""
+    try await eventually("all requests are counted") {
+      text = try await metrics(server.server)
+      return value("fieldvault_requests_total{method=\"GET\",route=\"/v1/changes\",status=\"200\"}", in: text) == 2
+        && value("fieldvault_requests_total{method=\"GET\",route=\"/v1/changes\",status=\"401\"}", in: text) == 1
+    }
     for (series, expected) in [
       ("fieldvault_requests_total{method=\"POST\",route=\"/v1/push\",status=\"200\"}", 1.0),
       ("fieldvault_requests_total{method=\"GET\",route=\"/v1/changes\",status=\"200\"}", 2),
@@ -94,6 +100,16 @@ import Testing
     let taken = String(try #require(server.server.adminURL).dropFirst("http://".count))
     let folder = try TemporaryFolder()
     #expect(throws: HTTPServerError.self) { try TestServer(in: folder, adminListen: taken) }
+    // If the first address cannot be used, the second one is free again.
+    let first = String(server.server.url.dropFirst("http://".count))
+    let spare = try TestServer(adminListen: "127.0.0.1:0")
+    let free = String(try #require(spare.server.adminURL).dropFirst("http://".count))
+    await spare.server.stop()
+    #expect(throws: HTTPServerError.self) {
+      try TestServer(in: folder, adminListen: free, listen: first)
+    }
+    let third = try TestServer(in: folder, adminListen: free)
+    await third.server.stop()
     // The folder is free again.
     let second = try TestServer(in: folder, adminListen: "127.0.0.1:0")
     await second.server.stop()

@@ -18,7 +18,8 @@ final class TestServer: Sendable {
   init(
     in given: TemporaryFolder? = nil, identity: TLSIdentity? = nil,
     freeBytes: Locked<Int64>? = nil, objectStore: ObjectStore? = nil, environment: Environment = .system,
-    logFormat: RequestLog.Format = .text, adminListen: String? = nil, slowRequest: Duration? = nil,
+    logFormat: RequestLog.Format = .text, adminListen: String? = nil, listen: String = "127.0.0.1:0",
+    slowRequest: Duration? = nil,
     _ change: (inout ServerLimits) -> Void = { _ in }
   ) throws {
     folder = try given ?? TemporaryFolder()
@@ -29,7 +30,7 @@ final class TestServer: Sendable {
     data.environment = environment
     let log = RequestLog(format: logFormat) { [lines] line in lines.withLock { $0.append(line) } }
     var settings = FieldVaultServer.Settings(
-      folder: data, listen: "127.0.0.1:0", schemas: [RestorationSchema.schema], identity: identity, limits: limits,
+      folder: data, listen: listen, schemas: [RestorationSchema.schema], identity: identity, limits: limits,
       log: log)
     settings.objectStore = objectStore
     (settings.adminListen, settings.slowRequest, settings.version) = (adminListen, slowRequest, "1.2.3")
