@@ -67,6 +67,7 @@ enum Command {
         exit(ExitCode.refused.rawValue)
       }
     case "epoch new": try await EpochNewCommand.run(context)
+    case "account list": try AccountListCommand.run(context)
     case "audit list": try AuditListCommand.run(context)
     case "seal-key new": try SealKeyNewCommand.run(context)
     case "seal-key rotate": try await SealKeyRotateCommand.run(context)

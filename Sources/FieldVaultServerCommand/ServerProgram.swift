@@ -15,7 +15,8 @@ enum ServerProgram {
       .flag("no-color", "disable colours"),
     ],
     commands: [
-      serve, user, token, audit, backup, restore, verify, migrate, epoch, sealKey, .completions(group: "Other"),
+      serve, user, account, token, audit, backup, restore, verify, migrate, epoch, sealKey,
+      .completions(group: "Other"),
       .version(group: "Other"),
     ],
     examples: [
@@ -141,6 +142,16 @@ enum ServerProgram {
         "revoke", summary: "revoke all tokens of a user, effective immediately",
         arguments: [.required("NAME", "the name")], options: sourceOptions,
         examples: [Example("fieldvault-server user revoke ada --data data", "")], exitCodes: codes),
+    ])
+
+  private static let account = CommandDescription(
+    "account", group: "Users", summary: "show accounts",
+    exitCodes: codes,
+    subcommands: [
+      CommandDescription(
+        "list", aliases: ["ls"], summary: "list all accounts with the folders by which the log names them",
+        options: sourceOptions,
+        examples: [Example("fieldvault-server account list --data data --json", "as JSON")], exitCodes: codes)
     ])
 
   private static let roleOption = OptionDescription.value(

@@ -32,6 +32,11 @@ package func checkAuditLog(of directory: any AccountDirectory, _ clock: TestCloc
   let again = try directory.addUser("ada", account: nil, role: .admin, expires: nil).token
   try directory.note(.backedUp(accounts: 1, files: 2, bytes: 3))
 
+  let accounts = try directory.listedAccounts()
+  #expect(accounts.map(\.account) == (try directory.accounts()) && accounts.map(\.users) == [1])
+  #expect(
+    accounts[0].createdAt == Date(millisecondsSince1970: start).ISO8601Format(.init(includingFractionalSeconds: true)))
+
   // The time of the last use never steps back, and unknown tokens are passed over.
   try directory.noteUse(of: [id: start + 5_000, 99: start])
   try directory.noteUse(of: [id: start + 3_000])

@@ -33,6 +33,10 @@ import Testing
     #expect(try await run("user", "add", "ada", "--data", data).status == 10)
     let json = try await run("user", "add", "bob", "--data", data, "--json")
     #expect(try SyncValue(parsing: json.output)["account"] == "default")
+    let accounts = try SyncValue(parsing: try await run("account", "list", "--data", data, "--json").output)
+    guard case .array(let listed) = accounts else { throw Unexpected("no list of accounts") }
+    #expect(listed.map { $0["name"] } == ["default", "water"] && listed.map { $0["users"] } == [1, 1])
+    #expect(try await run("account", "list", "--data", data).output.contains("water"))
     let audit = try await run("audit", "list", "--data", data, "--json")
     let entries = try SyncValue(parsing: audit.output)
     guard case .array(let rows) = entries else { throw Unexpected("the audit log is not a list: \(audit.output)") }

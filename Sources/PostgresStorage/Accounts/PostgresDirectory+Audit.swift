@@ -17,6 +17,24 @@ extension PostgresDirectory {
     }
   }
 
+  private static let accountsWithUsers = Statement(
+    """
+    SELECT account.name, replace(account.account_id::text, '-', ''), account.created_at,
+      (SELECT count(*) FROM fieldvault.member AS member WHERE member.account_id = account.account_id)
+    FROM fieldvault.account AS account ORDER BY account.name COLLATE "C"
+    """)
+
+  /// Returns all accounts with their users, by name.
+  public func listedAccounts() throws -> [ListedAccount] {
+    try run { connection in
+      try connection.run(Self.accountsWithUsers()).map { row in
+        ListedAccount(
+          account: AccountName(name: row.text(0), folder: row.text(1)), users: Int(row.integer(3)),
+          createdAt: Self.time(row.integer(2)))
+      }
+    }
+  }
+
   private static let insertEntry = Statement(
     """
     INSERT INTO fieldvault.audit_entry (time, actor, action, user_name, details)

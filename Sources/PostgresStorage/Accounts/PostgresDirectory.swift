@@ -324,7 +324,7 @@ public final class PostgresDirectory: AccountDirectory {
     }
   }
 
-  private static func time(_ milliseconds: Int64) -> String {
+  static func time(_ milliseconds: Int64) -> String {
     Date(timeIntervalSince1970: Double(milliseconds) / 1_000).sqlText
   }
 

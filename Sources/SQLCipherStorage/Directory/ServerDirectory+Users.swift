@@ -68,6 +68,17 @@ extension ServerDirectory {
     }.map { ListedUser(name: $0.0, account: $0.1, createdAt: $0.2, revokedAt: $0.3) }
   }
 
+  /// Returns all accounts with their users, by name.
+  public func listedAccounts() throws -> [ListedAccount] {
+    try database.read { connection in
+      try connection.fetchRows(
+        """
+        SELECT Account.name, folder, count(userId), Account.createdAt FROM Account LEFT JOIN Member USING (accountId)
+        GROUP BY accountId ORDER BY Account.name
+        """, as: String.self, String.self, Int.self, String.self)
+    }.map { ListedAccount(account: AccountName(name: $0.0, folder: $0.1), users: $0.2, createdAt: $0.3) }
+  }
+
   /// Revokes the tokens of a user at once.
   public func revokeUser(_ name: String) throws -> Int {
     try database.write { connection in

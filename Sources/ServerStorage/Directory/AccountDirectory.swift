@@ -36,6 +36,8 @@ public protocol AccountDirectory: Sendable {
   ) throws -> (account: String, token: String)
   /// Returns all users, by name.
   func users() throws -> [ListedUser]
+  /// Returns all accounts with their users, by name.
+  func listedAccounts() throws -> [ListedAccount]
   /// Revokes the tokens of a user at once.
   /// - Returns: the number of tokens that were valid.
   /// - Throws: ``ServerError`` with `noSuchUser`.
@@ -137,6 +139,20 @@ extension ServerError {
   /// The token is unknown.
   package static func noSuchToken(_ id: Int64) -> ServerError {
     ServerError(.noSuchToken, "no token \(id)", remedy: .showTokens)
+  }
+}
+
+/// The data of an account for `account list`.
+public struct ListedAccount: Sendable, Equatable {
+  /// The name, and the name of its folder, by which logs name the account.
+  public let account: AccountName
+  /// The number of its users.
+  public let users: Int
+  /// The creation time, ISO 8601.
+  public let createdAt: String
+
+  package init(account: AccountName, users: Int, createdAt: String) {
+    (self.account, self.users, self.createdAt) = (account, users, createdAt)
   }
 }
 
