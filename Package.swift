@@ -380,6 +380,7 @@ if let names = Context.environment["FIELDVAULT_TEST_TARGETS"]?.split(separator: 
 if Context.environment["FIELDVAULT_FUZZ"] != nil {
   let fuzzTargets: [(folder: String, dependencies: [Target.Dependency])] = [
     ("BackupFiles", ["VaultStore", "VaultKeys", "Platform"]),
+    ("ConfigurationFiles", ["CommandLineKit"]),
     ("CSVImport", ["VaultStore", "FuzzStore"]),
     ("JSONImport", ["VaultStore", "FuzzStore"]),
     ("JSONValues", ["SyncModel"]),

@@ -34,26 +34,36 @@ public struct OptionDescription: Sendable {
   public var isSecret: Bool
   /// Whether help and completions leave it out.
   public var isHidden: Bool
+  /// The environment variable with the value for a command line that lacks the option; `nil` for none.
+  public var variable: String?
+  /// Whether a configuration file may have the option.
+  public var isSetting: Bool
+  /// Whether a running program takes over a changed value.
+  public var isReloadable: Bool
+  /// The values that are names, of an option whose other values are paths.
+  public var names: [String]
 
   /// Describes an option that is on or off.
   public static func flag(
-    _ long: String, short: Character? = nil, _ help: String, isHidden: Bool = false
+    _ long: String, short: Character? = nil, _ help: String, isHidden: Bool = false, isSetting: Bool = true
   ) -> Self {
     Self(
       long: long, short: short, valueName: nil, help: help, repetition: .each, isRequired: false, defaultValue: nil,
-      completion: .none, allowedValues: [], isSecret: false, isHidden: isHidden)
+      completion: .none, allowedValues: [], isSecret: false, isHidden: isHidden, variable: nil, isSetting: isSetting,
+      isReloadable: false, names: [])
   }
 
   /// Describes an option with a value.
   public static func value(
     _ long: String, _ valueName: String, short: Character? = nil, _ help: String, repetition: Repetition = .once,
     required: Bool = false, default defaultValue: String? = nil, completion: Completion = .none,
-    allowed: [String] = [], isSecret: Bool = false, isHidden: Bool = false
+    allowed: [String] = [], names: [String] = [], isSecret: Bool = false, isHidden: Bool = false,
+    variable: String? = nil, isSetting: Bool = true, isReloadable: Bool = false
   ) -> Self {
     Self(
       long: long, short: short, valueName: valueName, help: help, repetition: repetition, isRequired: required,
       defaultValue: defaultValue, completion: completion, allowedValues: allowed, isSecret: isSecret,
-      isHidden: isHidden)
+      isHidden: isHidden, variable: variable, isSetting: isSetting, isReloadable: isReloadable, names: names)
   }
 
   var isFlag: Bool { valueName == nil }
@@ -66,7 +76,7 @@ public struct OptionDescription: Sendable {
 
   /// The options that every program has.
   static let builtIn: [OptionDescription] = [
-    .flag("help", short: "h", "show help for the program or the command"),
-    .flag("version", "show the version"),
+    .flag("help", short: "h", "show help for the program or the command", isSetting: false),
+    .flag("version", "show the version", isSetting: false),
   ]
 }

@@ -1,4 +1,22 @@
-/// A parsed command line: the command and its values.
+/// The origin of a value.
+public enum ValueSource: Sendable, Hashable {
+  /// A word of the command line.
+  case commandLine
+  /// An environment variable.
+  case environment(String)
+  /// A line of a configuration file.
+  case file(String, line: Int)
+  /// The declared default.
+  case declaredDefault
+}
+
+/// A value with its origin. A flag that is off has the text `false`.
+struct GivenValue: Sendable {
+  let text: String
+  let source: ValueSource
+}
+
+/// A parsed command line: the command and its values, which environment variables and a configuration file may complete.
 ///
 /// Options are accessed by their long name, arguments by their name in capitals. A name that the command does not
 /// declare is a programming error and stops a debug build.
@@ -15,11 +33,11 @@ public struct ParsedArguments: Sendable {
 
   let program: Program
   let chain: [CommandDescription]
-  let given: [String: [String]]
+  private(set) var given: [String: [GivenValue]]
   /// The requested action.
   public let request: Request
 
-  init(program: Program, request: Request, chain: [CommandDescription], given: [String: [String]]) {
+  init(program: Program, request: Request, chain: [CommandDescription], given: [String: [GivenValue]]) {
     self.program = program
     self.request = request
     self.chain = chain
@@ -69,17 +87,20 @@ public struct ParsedArguments: Sendable {
     _ message: String, about name: String? = nil, _ kind: UsageError.Kind = .invalidValue, hint: String? = nil
   ) -> UsageError {
     program.usageError(
-      kind, message, hint: hint, option: name.flatMap(option), argument: name.flatMap(argument), in: chain)
+      kind, message, hint: hint, option: name.flatMap(option), argument: name.flatMap(argument),
+      at: name.flatMap { place($0) }, in: chain)
   }
 
   private func occurrences(_ name: String) -> [String]? {
-    assert(option(name) != nil || argument(name) != nil, "\(program.quoted(chain)) declares no \(name)")
-    return given[name]
+    assert(isDeclared(name), "\(program.quoted(chain)) declares no \(name)")
+    guard let values = given[name] else { return nil }
+    if option(name)?.isFlag == true, values.first?.text == "false" { return nil }
+    return values.map(\.text)
   }
 
-  private func option(_ name: String) -> OptionDescription? {
-    (chain.flatMap(\.options) + program.globalOptions).first { $0.long == name }
-  }
+  private var options: [OptionDescription] { chain.flatMap(\.options) + program.globalOptions }
+
+  private func option(_ name: String) -> OptionDescription? { options.first { $0.long == name } }
 
   private func argument(_ name: String) -> ArgumentDescription? {
     chain.last?.arguments.first { $0.name == name }
@@ -87,13 +108,126 @@ public struct ParsedArguments: Sendable {
 
   func isSecret(_ name: String) -> Bool { option(name)?.isSecret ?? argument(name)?.isSecret ?? false }
 
-  func spelled(_ name: String) -> String { option(name) == nil ? name : "--\(name)" }
+  /// Returns whether the command has an option or argument.
+  public func isDeclared(_ name: String) -> Bool { option(name) != nil || argument(name) != nil }
+
+  /// Returns the name of an option or argument in messages, as the user wrote it: `--data`, the environment variable, or
+  /// the name in a configuration file.
+  public func spelled(_ name: String) -> String {
+    switch given[name]?.first?.source {
+    case .environment(let variable): variable
+    case .file: name
+    case .commandLine, .declaredDefault, nil: option(name) == nil ? name : "--\(name)"
+    }
+  }
+
+  /// Returns the file and the line of a value, `server.conf:7`; `nil` unless it comes from a configuration file.
+  /// - Parameter index: the position of the value among those of the option.
+  public func place(_ name: String, at index: Int = 0) -> String? {
+    guard let values = given[name], values.indices.contains(index) else { return nil }
+    guard case .file(let path, let line) = values[index].source else { return nil }
+    return "\(path):\(line)"
+  }
 }
 
 extension ParsedArguments: Equatable {
   /// Returns whether both have the same action and values, in any spelling.
   public static func == (a: Self, b: Self) -> Bool {
-    a.request == b.request && a.path == b.path && a.given == b.given
+    a.request == b.request && a.path == b.path
+      && a.given.mapValues { $0.map(\.text) } == b.given.mapValues { $0.map(\.text) }
+  }
+}
+
+// Checks of the whole line.
+extension ParsedArguments {
+  func checkChoices() throws(UsageError) {
+    for choice in chain.flatMap(\.choices) + program.choices {
+      let found = choice.names.filter(isGiven)
+      if found.count > 1 {
+        throw mistake(
+          "\(found.map(spelled).listed("and")) exclude each other", about: found.first(where: { place($0) != nil }),
+          .conflict, hint: "use only one of them")
+      }
+      if found.isEmpty, choice.isRequired {
+        throw mistake("\(choice.names.map(spelled).listed()) is missing", .missingArgument)
+      }
+    }
+  }
+
+  func checkRequired() throws(UsageError) {
+    for argument in chain.last?.arguments ?? [] where argument.isRequired && !isGiven(argument.name) {
+      throw mistake("\(argument.name) is missing", about: argument.name, .missingArgument)
+    }
+    for option in chain.flatMap(\.options) + program.options where option.isRequired && !isGiven(option.long) {
+      throw mistake("--\(option.long) is missing", about: option.long, .missingValue)
+    }
+  }
+}
+
+extension ParsedArguments {
+  /// A value that a command uses.
+  public struct EffectiveSetting: Sendable, Hashable {
+    /// The long name of the option.
+    public let name: String
+    /// The value. A flag is `true` or `false`.
+    public let value: String
+    /// The origin of the value.
+    public let source: ValueSource
+  }
+
+  /// The values of the options that a configuration file may have, in the order of the help. Options without a value are
+  /// left out.
+  public var effectiveSettings: [EffectiveSetting] {
+    options.filter(\.isSetting).flatMap { option in
+      let values =
+        given[option.long]
+        ?? (option.isFlag ? "false" : option.defaultValue).map { [GivenValue(text: $0, source: .declaredDefault)] }
+        ?? []
+      return values.map { value in
+        EffectiveSetting(
+          name: option.long, value: option.isFlag ? (value.text == "false" ? "false" : "true") : value.text,
+          source: value.source)
+      }
+    }
+  }
+
+  /// The names of the options whose changed values a running program takes over.
+  public var reloadableSettings: Set<String> { Set(options.filter(\.isReloadable).map(\.long)) }
+
+  /// Returns the arguments with the values of environment variables for options that are not given. An empty variable
+  /// counts as missing.
+  /// - Parameter variable: returns the value of a variable.
+  public func adding(_ variable: (String) -> String?) throws(UsageError) -> ParsedArguments {
+    var result = self
+    for option in options {
+      guard let name = option.variable, let text = variable(name), !text.isEmpty, !isDecided(option.long) else {
+        continue
+      }
+      if let refusal = option.refusal(of: text, spelled: name) {
+        throw mistake(refusal.message, about: option.long, hint: refusal.hint)
+      }
+      result.given[option.long] = [GivenValue(text: text, source: .environment(name))]
+    }
+    try result.checkChoices()
+    return result
+  }
+
+  /// Returns the arguments with the settings of a file for options that are not given. Settings that the command does not
+  /// have are left out.
+  public func adding(_ file: ConfigurationFile) throws(UsageError) -> ParsedArguments {
+    var result = self
+    for setting in file.settings where option(setting.name) != nil && !isDecided(setting.name) {
+      result.given[setting.name, default: []].append(
+        GivenValue(text: setting.value, source: .file(file.path, line: setting.line)))
+    }
+    try result.checkChoices()
+    return result
+  }
+
+  /// Returns whether an option, or one that excludes it, is given.
+  private func isDecided(_ name: String) -> Bool {
+    given[name] != nil
+      || chain.flatMap(\.choices).contains { $0.names.contains(name) && $0.names.contains(where: isGiven) }
   }
 }
 

@@ -76,6 +76,7 @@ extension Program {
       let options = chain.flatMap(\.options) + globalOptions
       problems += namesTwice(command.subcommands.flatMap { [$0.name] + $0.aliases }, in: place)
       problems += namesTwice(options.flatMap(\.spellings) + command.arguments.map(\.name), in: place)
+      problems += namesTwice(options.compactMap(\.variable), in: place)
       if command.arguments.dropLast().contains(where: \.isRepeating) {
         problems.append("\(place): only the last argument may repeat")
       }

@@ -10,6 +10,9 @@ extension OptionDescription {
     return "--\(long)" + value + (isFlag || repetition == .once ? "" : " ...")
   }
 
+  /// The option as a line of a configuration file: `rate = N`.
+  var setting: String { "\(long) = \(valueName ?? "true|false")" }
+
   private var valuePart: String { valueName.map { " \($0)" } ?? "" }
 
   /// The help text, completed with facts of the description.
@@ -19,6 +22,8 @@ extension OptionDescription {
     if let defaultValue { notes.append("default: \(defaultValue)") }
     if !isFlag, repetition != .once { notes.append("may be repeated") }
     if isRequired { notes.append("required") }
+    if let variable { notes.append("environment: \(variable)") }
+    if isReloadable { notes.append("reloadable") }
     return notes.isEmpty ? help : "\(help) (\(notes.joined(separator: "; ")))"
   }
 }

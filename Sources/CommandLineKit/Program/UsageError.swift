@@ -1,4 +1,4 @@
-/// An invalid command line: the problem, then help for the argument, then the usage line.
+/// An invalid command line or configuration file: the problem, then help for the argument, then the usage line.
 ///
 /// The texts repeat names, numbers and values of a closed set. They never repeat the value of a secret option, or words
 /// that could be field values.
@@ -35,8 +35,8 @@ public struct UsageError: Error, Sendable, Equatable {
   public let hint: String?
   /// The help line of the argument concerned.
   public let help: String?
-  /// The usage line of the command.
-  public let usage: String
+  /// The usage line of the command; `nil` for a mistake in a configuration file.
+  public let usage: String?
   /// The command that shows more help.
   public let more: String
   /// The recognized words of the command.
@@ -50,8 +50,10 @@ public struct UsageError: Error, Sendable, Equatable {
     var lines = [terminal.styled("error:", .red, .bold) + " " + message]
     if let hint { lines.append(terminal.styled("hint:", .yellow, .bold) + "  " + hint) }
     if let help { lines.append(terminal.styled("help:", .bold) + "  " + help) }
-    lines.append(
-      wrapUsage(usage, width: terminal.textWidth, first: terminal.styled("usage:", .bold) + " ", indent: 7))
+    if let usage {
+      lines.append(
+        wrapUsage(usage, width: terminal.textWidth, first: terminal.styled("usage:", .bold) + " ", indent: 7))
+    }
     lines.append("       See '\(more)' for more.")
     return lines.joined(separator: "\n") + "\n"
   }
@@ -64,16 +66,18 @@ extension UsageError: CustomStringConvertible {
 
 extension Program {
   /// Returns a usage error about a command, with the help line of the option or argument and the usage line.
+  /// - Parameter place: the file and the line of a setting; `nil` for a mistake in the command line.
   func usageError(
     _ kind: UsageError.Kind, _ message: String, hint: String? = nil, option: OptionDescription? = nil,
-    argument: ArgumentDescription? = nil, in chain: [CommandDescription]
+    argument: ArgumentDescription? = nil, at place: String? = nil, in chain: [CommandDescription]
   ) -> UsageError {
     let path = chain.map(\.name)
     let help =
-      option.map { "\($0.signature)  \($0.describedHelp)" } ?? argument.map { "\($0.name)  \($0.describedHelp)" }
+      option.map { "\(place == nil ? $0.signature : $0.setting)  \($0.describedHelp)" }
+      ?? argument.map { "\($0.name)  \($0.describedHelp)" }
     return UsageError(
-      kind: kind, message: message, hint: hint, help: help, usage: usageLine(chain),
-      more: ([name, "help"] + path).joined(separator: " "), path: path)
+      kind: kind, message: (place.map { "\(escaped($0)): " } ?? "") + message, hint: hint, help: help,
+      usage: place == nil ? usageLine(chain) : nil, more: ([name, "help"] + path).joined(separator: " "), path: path)
   }
 
   /// Returns the name of a command in messages: `'key add'`, or the name of the program without a command.
