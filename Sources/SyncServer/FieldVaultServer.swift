@@ -137,6 +137,9 @@ public final class FieldVaultServer: Sendable {
   /// - Throws: ``HTTPServerError`` with `badCertificate`. The old certificate stays in use in this case.
   public func replace(_ identity: TLSIdentity) throws(HTTPServerError) { try http.replace(identity) }
 
+  /// Uses other rates of requests and other numbers of waiting requests from now on. Other limits stay as they are.
+  public func change(_ limits: ServerLimits) { data.change(limits) }
+
   /// The memory of bodies, in bytes.
   package var bodyMemory: Int { http.memory.total }
   /// The number of requests in flight.

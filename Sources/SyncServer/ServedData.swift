@@ -15,6 +15,8 @@ package final class ServedData: Sendable {
   let metrics: ServerMetrics
   let storage: any RecordStorage
   let files: any FileStorage
+  private let records: SyncService
+  private let fileService: FileService
   private let sessions: UploadSessions
   private let directory: any AccountDirectory
   private let retention: Retention
@@ -48,7 +50,7 @@ package final class ServedData: Sendable {
     }
     let clock = try ServerClock(directory, environment.clock)
     self.clock = clock
-    let records = SyncService(
+    records = SyncService(
       storage: storage, limits: limits, serverUuid: directory.serverUuid, log: log,
       environment: environment, isPresigned: settings.objectStore != nil, storingTime: { clock.storing(at: $0) },
       counted: { metrics.count($0) })
@@ -56,7 +58,7 @@ package final class ServedData: Sendable {
       ObjectFiles(
         store: store, database: parts.objects, log: log, environment: environment, scratch: parts.scratch)
     }
-    let fileService = FileService(
+    fileService = FileService(
       storage: files, inUse: inUse,
       claims: { account, content in try await storage.read(account) { try $0.claims(on: content) } },
       limits: limits.files,
@@ -80,9 +82,16 @@ package final class ServedData: Sendable {
       directory: directory, environment: environment, log: log, began: { metrics.beganRound(at: $0) })
     transferPatterns = Set(fileService.routes.map(\.pattern))
     metrics.add(
-      storage, waiting: { records.waitingCount }, waitingLimit: limits.waiters, retentionTime: { clock.now },
+      storage, waiting: { [records] in records.waitingCount }, waitingLimit: { [records] in records.waitingLimit },
+      retentionTime: { clock.now },
       lastBackup: { try directory.lastTime(of: .backedUp) },
       space: parts.space)
+  }
+
+  /// Uses other rates and numbers of waiting requests from now on.
+  func change(_ limits: ServerLimits) {
+    records.change(limits)
+    fileService.change(limits.files)
   }
 
   /// Starts the removal of old data, which runs until ``stopWaiting()``, and the calls of the webhook.

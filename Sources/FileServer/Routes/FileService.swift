@@ -23,6 +23,7 @@ package struct FileService: Sendable {
   /// The prefix of upload addresses: empty, or the public address of the server.
   let publicURL: String
   let dialects: FileDialects
+  private let limiter: RateLimiter
   let environment: Environment
 
   package init(
@@ -34,8 +35,14 @@ package struct FileService: Sendable {
     (self.storage, self.inUse, self.claims, self.limits) = (storage, inUse, claims, limits)
     (self.sessions, self.log, self.objects, self.publicURL) = (sessions, log, objects, publicURL)
     self.environment = environment
-    dialects = FileDialects(
-      RateLimiter(burst: limits.requestBurst, perSecond: limits.requestsPerSecond, clock: environment.clock))
+    limiter = RateLimiter(
+      burst: limits.requestBurst, perSecond: limits.requestsPerSecond, clock: environment.clock)
+    dialects = FileDialects(limiter)
+  }
+
+  /// Uses other rates from now on.
+  package func change(_ limits: FileLimits) {
+    limiter.change(burst: limits.requestBurst, perSecond: limits.requestsPerSecond)
   }
 
   static let uploadPattern = "/v1/files/uploads/{upload}"

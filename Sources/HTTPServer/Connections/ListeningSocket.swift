@@ -48,6 +48,9 @@ struct ListeningSocket {
     address = Self.name(of: descriptor) ?? text
   }
 
+  /// Checks that this process could listen on an address at this moment.
+  static func check(_ text: String) throws(HTTPServerError) { close(try ListeningSocket(text).descriptor) }
+
   private static func parts(of text: String) -> (host: String, port: UInt16)? {
     guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else { return nil }
     let host = text[..<colon]

@@ -338,15 +338,19 @@ public final class PostgresDirectory: AccountDirectory {
     ON CONFLICT (name) DO UPDATE SET folder = excluded.folder, files = excluded.files
     """)
 
+  static func storedSchemas(_ connection: PostgresConnection) throws -> [ServedSchemas.Row] {
+    try connection.run(servedSchemas()).map { row in
+      ServedSchemas.Row(
+        name: row.text(0), folder: row.optionalText(1), files: try SchemaSet.files(parsing: row.text(2)))
+    }
+  }
+
   /// Adds schemas to the served ones, and returns all.
   public func schemas(
     adding new: [(source: SchemaSource, schema: Schema)], shipped: [Schema]
   ) throws -> [Schema] {
     try change { connection in
-      let known = try connection.run(Self.servedSchemas()).map { row in
-        ServedSchemas.Row(
-          name: row.text(0), folder: row.optionalText(1), files: try SchemaSet.files(parsing: row.text(2)))
-      }
+      let known = try Self.storedSchemas(connection)
       let served = try ServedSchemas(known, adding: new, shipped: shipped)
       for row in served.rows where !known.contains(row) {
         _ = try connection.run(

@@ -18,18 +18,7 @@ struct DatabaseSetup {
   /// - Returns: the UUID of the server.
   /// - Throws: ``ServerError`` with `badDatabase`; ``PostgresError``.
   func apply(to connection: PostgresConnection) throws -> String {
-    guard connection.serverVersion >= Self.oldestServer else {
-      throw ServerError(
-        .badDatabase,
-        "the database server has PostgreSQL \(connection.serverVersion / 10_000), and 15 or later is needed",
-        hint: "upgrade PostgreSQL, or use another server")
-    }
-    let encoding = try connection.run(Statement("SHOW server_encoding")()).first { $0.text(0) } ?? ""
-    guard encoding == "UTF8" else {
-      throw ServerError(
-        .badDatabase, "the database has the encoding \(encoding), and UTF8 is needed",
-        hint: "create a database with ENCODING 'UTF8' TEMPLATE template0")
-    }
+    try checkServer(connection)
     do {
       _ = try connection.run([
         TransactionStatements.begin(), Statement("SET LOCAL lock_timeout = 0")(),
@@ -45,11 +34,50 @@ struct DatabaseSetup {
     }
   }
 
-  private func migrate(_ connection: PostgresConnection) throws -> String {
-    let hasSchema = try connection.run(Statement("SELECT to_regnamespace('fieldvault') IS NOT NULL")()).first {
-      $0.flag(0)
+  /// Checks that this program can use a database, without changing it.
+  /// - Returns: whether the database has tables, of this or an earlier version.
+  /// - Throws: ``ServerError`` with `badDatabase`; ``PostgresError``.
+  func check(_ connection: PostgresConnection) throws -> Bool {
+    try checkServer(connection)
+    return try hasSchema(connection) && newestMigration(connection) > 0
+  }
+
+  private func checkServer(_ connection: PostgresConnection) throws {
+    guard connection.serverVersion >= Self.oldestServer else {
+      throw ServerError(
+        .badDatabase,
+        "the database server has PostgreSQL \(connection.serverVersion / 10_000), and 15 or later is needed",
+        hint: "upgrade PostgreSQL, or use another server")
     }
-    if hasSchema != true {
+    let encoding = try connection.run(Statement("SHOW server_encoding")()).first { $0.text(0) } ?? ""
+    guard encoding == "UTF8" else {
+      throw ServerError(
+        .badDatabase, "the database has the encoding \(encoding), and UTF8 is needed",
+        hint: "create a database with ENCODING 'UTF8' TEMPLATE template0")
+    }
+  }
+
+  private func hasSchema(_ connection: PostgresConnection) throws -> Bool {
+    try connection.run(Statement("SELECT to_regnamespace('fieldvault') IS NOT NULL")()).first { $0.flag(0) } == true
+  }
+
+  /// Returns the number of applied migrations, which this program must know.
+  private func newestMigration(_ connection: PostgresConnection) throws -> Int {
+    let known = PostgresLayout.migrations.count
+    let newest =
+      try connection.run(Statement("SELECT coalesce(max(version), 0) FROM fieldvault.migration")())
+      .first { Int($0.integer(0)) } ?? 0
+    guard newest <= known else {
+      throw ServerError(
+        .badDatabase,
+        "the tables of the database are at version \(newest), but this program supports versions up to \(known)",
+        hint: "use a newer program; nothing was changed")
+    }
+    return newest
+  }
+
+  private func migrate(_ connection: PostgresConnection) throws -> String {
+    if try !hasSchema(connection) {
       _ = try connection.run([
         Statement("CREATE SCHEMA fieldvault")(),
         Statement(
@@ -60,19 +88,10 @@ struct DatabaseSetup {
           """)(),
       ])
     }
-    let known = PostgresLayout.migrations
-    let newest =
-      try connection.run(Statement("SELECT coalesce(max(version), 0) FROM fieldvault.migration")())
-      .first { Int($0.integer(0)) } ?? 0
-    guard newest <= known.count else {
-      throw ServerError(
-        .badDatabase,
-        "the tables of the database are at version \(newest), but this program supports versions up to "
-          + "\(known.count)", hint: "use a newer program; nothing was changed")
-    }
+    let newest = try newestMigration(connection)
     let note = Statement(
       "INSERT INTO fieldvault.migration (version, name, applied_at) VALUES ($1::bigint, $2::text, $3::bigint)")
-    for migration in known.dropFirst(newest) {
+    for migration in PostgresLayout.migrations.dropFirst(newest) {
       for statement in migration.statements { _ = try connection.run(Statement(statement)()) }
       _ = try connection.run(
         note(.integer(Int64(migration.version)), .text(migration.name), .integer(environment.now)))

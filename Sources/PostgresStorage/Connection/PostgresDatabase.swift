@@ -1,4 +1,6 @@
+import CipherSQL
 import Platform
+import SchemaModel
 import ServerStorage
 
 #if canImport(FoundationEssentials)
@@ -31,12 +33,30 @@ public final class PostgresDatabase: Sendable {
     serverUuid = try Self.setUp(settings, clock) { try DatabaseSetup(environment).apply(to: $0) }
   }
 
+  /// Checks that a node of this program could use a database, without changing it.
+  /// - Parameter new: the schemas to add to the served ones.
+  /// - Returns: the schemas that the node would serve.
+  /// - Throws: ``ServerError`` with `badDatabase` as in ``init(_:)``, or with `schemas`.
+  public static func check(
+    _ settings: PostgresSettings, adding new: [(source: SchemaSource, schema: Schema)], shipped: [Schema]
+  ) throws -> [Schema] {
+    let environment: Environment = .system
+    if let url = settings.listenURL {
+      try setUp(settings, environment.clock, url: url) { _ in }
+    }
+    return try setUp(settings, environment.clock) { connection in
+      let hasTables = try DatabaseSetup(environment).check(connection)
+      let known = hasTables ? try PostgresDirectory.storedSchemas(connection) : []
+      return try ServedSchemas(known, adding: new, shipped: shipped).schemas
+    }
+  }
+
   /// Runs a part of the start of a program on a connection of its own.
   private static func setUp<Result>(
-    _ settings: PostgresSettings, _ clock: Clock, _ body: (PostgresConnection) throws -> Result
+    _ settings: PostgresSettings, _ clock: Clock, url: String? = nil, _ body: (PostgresConnection) throws -> Result
   ) throws -> Result {
     do {
-      return try body(PostgresConnection(settings, clock: clock))
+      return try body(PostgresConnection(settings, clock: clock, url: url))
     } catch let error as PostgresError {
       throw setupFailure(error)
     }

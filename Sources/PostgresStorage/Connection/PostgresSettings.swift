@@ -1,3 +1,4 @@
+import CPostgres
 import Platform
 
 /// How a server reaches its PostgreSQL database.
@@ -25,6 +26,19 @@ public struct PostgresSettings: Sendable {
 
   /// Creates settings.
   public init(url: String) { self.url = url }
+
+  /// Returns whether an address contains a password.
+  public static func hasPassword(_ url: String) -> Bool {
+    guard let options = PQconninfoParse(url, nil) else { return false }
+    defer { PQconninfoFree(options) }
+    var option = options
+    while let keyword = option.pointee.keyword {
+      let isPassword = ["password", "sslpassword"].contains(String(cString: keyword))
+      if isPassword, option.pointee.val != nil { return true }
+      option += 1
+    }
+    return false
+  }
 
   /// The time after which a connection without a response is given up.
   var responseLimit: Duration { .seconds(statementSeconds + 5) }

@@ -3,6 +3,9 @@ import ServerStorage
 
 /// The tables of `directory.db`.
 enum DirectorySchema {
+  /// The version that stores the files of schemas.
+  static let versionWithFiles = 4
+
   static let schema = Schema(
     name: "directory",
     migrations: [
@@ -82,7 +85,7 @@ enum DirectorySchema {
           ) STRICT;
           """),
       MigrationFile(
-        version: 4, name: "files_of_schemas",
+        version: versionWithFiles, name: "files_of_schemas",
         sql: """
           -- The files of a schema that comes from a folder, as they were read last. They serve when the folder is missing.
           CREATE TABLE ServedSchemaFile (

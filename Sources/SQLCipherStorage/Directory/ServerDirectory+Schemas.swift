@@ -8,14 +8,21 @@ extension ServerDirectory {
     adding new: [(source: SchemaSource, schema: Schema)], shipped: [Schema]
   ) throws -> [Schema] {
     try database.write { connection in
-      let known = try connection.fetchRows(
-        "SELECT name, folder FROM ServedSchema ORDER BY position", as: String.self, Optional<String>.self
-      ).map { name, folder in
-        ServedSchemas.Row(name: name, folder: folder, files: try Self.storedFiles(of: name, in: connection))
-      }
+      let known = try Self.storedSchemas(in: connection)
       let served = try ServedSchemas(known, adding: new, shipped: shipped)
       for row in served.rows where !known.contains(row) { try Self.store(row, in: connection) }
       return served.schemas
+    }
+  }
+
+  /// Returns the served schemas.
+  /// - Parameter hasFiles: whether the directory has the table of files, which earlier versions lack.
+  static func storedSchemas(in connection: Connection, hasFiles: Bool = true) throws -> [ServedSchemas.Row] {
+    try connection.fetchRows(
+      "SELECT name, folder FROM ServedSchema ORDER BY position", as: String.self, Optional<String>.self
+    ).map { name, folder in
+      ServedSchemas.Row(
+        name: name, folder: folder, files: hasFiles ? try storedFiles(of: name, in: connection) : [])
     }
   }
 

@@ -39,7 +39,7 @@ public struct ServerFolder: Sendable {
   ///   a missing key file, with `damaged` for a missing or empty directory; `KeyError`; `VaultError`.
   package init(_ path: String, keyFile: String?, isCreating: Bool, databases: [AccountDatabase]) throws {
     self.databases = databases
-    self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    self.path = Self.withoutSlash(path)
     if isCreating, !Files.exists(self.path) {
       try Files.makeFolder(self.path)
       try Files.syncFolder(Files.parent(of: self.path))
@@ -72,6 +72,11 @@ public struct ServerFolder: Sendable {
     self.path = path
   }
 
+  /// Returns the path of a folder without the slash at its end.
+  static func withoutSlash(_ path: String) -> String {
+    path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+  }
+
   /// Prevents other processes from creating or migrating databases of the folder.
   func lockForMaking() throws(ServerError) -> FolderLock { try Self.lockForMaking(path) }
 
@@ -80,6 +85,11 @@ public struct ServerFolder: Sendable {
   }
 
   package static let directoryFile = "directory.db"
+
+  /// Returns whether a folder contains data, complete or not.
+  static func hasData(_ path: String) throws -> Bool {
+    try hasAccounts(path) || Files.exists(path + "/" + directoryFile)
+  }
 
   private static func hasAccounts(_ path: String) throws -> Bool {
     let accounts = path + "/accounts"

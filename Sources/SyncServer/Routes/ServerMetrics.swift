@@ -79,13 +79,14 @@ struct ServerMetrics: Sendable {
 
   /// Adds the figures of the data.
   func add(
-    _ storage: any RecordStorage, waiting: @escaping @Sendable () -> Int, waitingLimit: Int,
+    _ storage: any RecordStorage, waiting: @escaping @Sendable () -> Int,
+    waitingLimit: @escaping @Sendable () -> Int,
     retentionTime: @escaping @Sendable () -> Int64?,
     lastBackup: @escaping @Sendable () throws -> Int64?, space: Space
   ) {
     all.gauge("fieldvault_waiting_requests", "Requests that wait for a change.") { [.init(waiting())] }
     all.gauge("fieldvault_waiting_requests_limit", "The greatest number of requests that wait.") {
-      [.init(waitingLimit)]
+      [.init(waitingLimit())]
     }
     switch storage.usage.resource {
     case .accounts:

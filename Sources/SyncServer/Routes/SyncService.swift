@@ -41,6 +41,14 @@ struct SyncService: Sendable {
 
   /// The number of requests that wait for a change.
   var waitingCount: Int { waiting.withLock { $0.count } }
+  /// The greatest number of requests that wait at the same time.
+  var waitingLimit: Int { waiting.withLock { $0.limit } }
+
+  /// Uses other rates and numbers of waiting requests from now on. Requests that wait go on.
+  func change(_ limits: ServerLimits) {
+    limiter.change(burst: limits.requestBurst, perSecond: limits.requestsPerSecond)
+    waiting.withLock { ($0.limit, $0.limitPerUser) = (limits.waiters, limits.waitersPerUser) }
+  }
 
   private var openAPI: OpenAPI { OpenAPI(limits: limits, isPresigned: isPresigned) }
   var now: Int64 { environment.now }

@@ -9,9 +9,9 @@ struct WaitingPlaces: Sendable {
   }
 
   /// The greatest number of requests that wait at the same time.
-  let limit: Int
+  var limit: Int
   /// The greatest number of one user.
-  let limitPerUser: Int
+  var limitPerUser: Int
 
   private var places: [Int: Place] = [:]
   /// The number of requests that wait.
