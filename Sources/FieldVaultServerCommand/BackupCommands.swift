@@ -48,7 +48,7 @@ enum BackupCommand {
 
 enum RestoreCommand {
   static func run(_ context: CommandContext) async throws {
-    let data = try context.arguments.required("data")
+    let data = try context.dataFolder()
     let summary = try await ServerFolder.restore(
       try context.arguments.required("FILE"), to: data, keyFile: context.arguments.value("key-file"),
       shipped: Schema.shipped)

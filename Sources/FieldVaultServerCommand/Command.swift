@@ -30,7 +30,7 @@ enum Command {
     // A core dump of this process would hold keys and records.
     if !forbidCoreDumps() { context.note("cannot disable core dumps for this process") }
     do {
-      try await run(context)
+      try await run(context.arguments.request == .run ? context.completed() : context)
       try context.output.flush()
       exit(ExitCode.done.rawValue)
     } catch {
@@ -48,6 +48,8 @@ enum Command {
     }
     switch context.arguments.command {
     case "serve": try await ServeCommand.run(context)
+    case "config example":
+      try context.output.write(program.exampleConfiguration(of: ServerProgram.configuredCommand).utf8)
     case "user add": try UserAddCommand.run(context)
     case "user list": try UserListCommand.run(context)
     case "user revoke": try UserRevokeCommand.run(context)

@@ -7,6 +7,29 @@ import ServerStorage
 import SyncServer
 import VaultKeys
 
+/// An error about the value of an option, with the line of the configuration file that has the value.
+struct SettingError: Error {
+  let place: String
+  let cause: any Error
+}
+
+extension ParsedArguments {
+  /// Runs a closure that uses the value of an option. Its error gets the line of the configuration file, if the value comes
+  /// from one. A usage error has it already.
+  func locating<Result>(_ name: String, at index: Int = 0, _ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      throw located(error, name, at: index)
+    }
+  }
+
+  func located(_ error: any Error, _ name: String, at index: Int = 0) -> any Error {
+    guard !(error is UsageError), let place = place(name, at: index) else { return error }
+    return SettingError(place: place, cause: error)
+  }
+}
+
 /// The text and the exit code of an error.
 struct ErrorReport {
   let exitCode: ExitCode
@@ -20,6 +43,9 @@ struct ErrorReport {
     case let error as UsageError:
       (exitCode, message, hint) = (error.exitCode, error.message, error.hint)
       usage = error
+    case let error as SettingError:
+      let cause = ErrorReport(error.cause)
+      (exitCode, message, hint) = (cause.exitCode, "\(error.place): \(cause.message)", cause.hint)
     case let error as ServerError:
       (exitCode, message, hint) = (Self.exitCode(of: error), error.message, error.remedy?.hint)
     case let error as HTTPServerError:

@@ -24,7 +24,9 @@ enum SealKeyNewCommand {
 
 enum SealKeyRotateCommand {
   static func run(_ context: CommandContext) async throws {
-    var settings = PostgresSettings(url: try context.arguments.required("database"))
+    guard var settings = try context.databaseSettings() else {
+      throw context.arguments.mistake("the database of the server is not named", about: "database", .missingValue)
+    }
     settings.sealKeys = try SealKeys(file: try context.arguments.required("seal-key"))
     let database = try PostgresDatabase(settings)
     defer { database.close() }

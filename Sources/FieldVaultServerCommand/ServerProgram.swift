@@ -1,6 +1,11 @@
+import CipherSQL
 import CommandLineKit
+import FileServer
 import HTTPServer
+import PostgresStorage
+import ShippedSchemas
 import SyncModel
+import SyncServer
 
 /// The whole command line, from which parsing, help and completions come.
 enum ServerProgram {
@@ -10,12 +15,12 @@ enum ServerProgram {
     name: "fieldvault-server", version: version,
     summary: "sync server for field devices",
     options: [
-      .flag("json", "print one JSON document on standard output"),
+      .flag("json", "print one JSON document on standard output", isSetting: false),
       .flag("quiet", short: "q", "print no requests and no hints"),
-      .flag("no-color", "disable colours"),
+      .flag("no-color", "disable colours", isSetting: false),
     ],
     commands: [
-      serve, user, account, token, audit, backup, restore, verify, migrate, epoch, sealKey,
+      serve, config, user, account, token, audit, backup, restore, verify, migrate, epoch, sealKey,
       .completions(group: "Other"),
       .version(group: "Other"),
     ],
@@ -31,16 +36,26 @@ enum ServerProgram {
     .done, .failed, .usage, .locked, ExitCode(4, "no such folder, user or token"), .damaged, .interrupted,
   ]
 
+  /// The command whose options are the settings of a configuration file.
+  static let configuredCommand = ["serve"]
+
   private static let dataOption = OptionDescription.value(
-    "data", "DIR", "the data folder of the server", required: true, completion: .folder)
-  /// Either of the two that name the data.
-  private static let sourceOptions: [OptionDescription] = [
-    .value("data", "DIR", "the data folder of the server", completion: .folder), keyOption,
-    .value(
-      "database", "URL", "the PostgreSQL database of the server in place of a folder, postgresql://USER@HOST/NAME"),
-  ]
+    "data", "DIR", "the data folder of the server", completion: .folder)
+  private static let databaseOption = OptionDescription.value(
+    "database", "URL", "the PostgreSQL database of the server in place of a folder, postgresql://USER@HOST/NAME")
   private static let keyOption = OptionDescription.value(
-    "key-file", "FILE", "the key of the data (default: server.key in the data folder)", completion: .file)
+    "key-file", "FILE", "the key of the data, in place of server.key in the data folder", completion: .file,
+    variable: "FIELDVAULT_SERVER_KEY_FILE")
+  private static let configOption = OptionDescription.value(
+    "config", "FILE", "a file with settings of 'serve', for options that are not given", completion: .file,
+    variable: "FIELDVAULT_SERVER_CONFIG", isSetting: false)
+  private static let schemaOption = OptionDescription.value(
+    "schema", "NAME_OR_FOLDER", "restoration, range, receipts, or a folder of SQL files", repetition: .list,
+    completion: .folder, names: Schema.shipped.map(\.name))
+  private static let folderOptions = [dataOption, keyOption, configOption]
+  /// Either of the two that name the data.
+  private static let sourceOptions = [dataOption, keyOption, databaseOption, configOption]
+  private static let oneSource = [Choice("data", "database")]
 
   private static let serve = CommandDescription(
     "serve", group: "Server", summary: "serve devices until stopped",
@@ -49,46 +64,63 @@ enum ServerProgram {
       files are in an object store then. The data keep their schemas; if none is given the first time, all shipped \
       schemas are served. A password of the database comes from PGPASSWORD or ~/.pgpass. SIGTERM and \
       SIGINT finish requests in flight and exit with 0; a second signal exits immediately.
+
+      A value comes from the command line, an environment variable, the configuration file or the default, in this order. \
+      The file has an option of this command as NAME = VALUE in each line, and relative paths in it are relative to its \
+      folder; 'config example' prints one. SIGHUP reads the file and the certificate again. Changes of reloadable options take \
+      effect at once, and others are reported.
       """,
     options: sourceOptions + [
+      .flag("check", "check the settings and the data, print the settings, and change nothing", isSetting: false),
       .value("database-listen", "URL", "the address for notifications, if --database is the address of a pooler"),
       .flag("database-pooled", "the database is reached through a pooler in transaction mode, such as PgBouncer"),
-      .value("database-connections", "N", "the maximum number of connections to the database", default: "16"),
+      .value(
+        "database-connections", "N", "the maximum number of connections to the database",
+        default: "\(usualDatabase.connections)"),
       sealKeyOption,
       .value("listen", "HOST:PORT", "the address to listen on; port 0 selects a free port", default: "127.0.0.1:8787"),
+      schemaOption,
       .value(
-        "schema", "NAME_OR_FOLDER", "restoration, range, receipts, or a folder of SQL files", repetition: .list,
-        completion: .folder),
-      .value("tls-cert", "FILE", "the certificate in PEM format; enables TLS", completion: .file),
-      .value("tls-key", "FILE", "the private key of the certificate in PEM format", completion: .file),
+        "tls-cert", "FILE", "the certificate in PEM format; enables TLS", completion: .file, isReloadable: true),
+      .value(
+        "tls-key", "FILE", "the private key of the certificate in PEM format", completion: .file,
+        variable: "FIELDVAULT_SERVER_TLS_KEY", isReloadable: true),
       .value(
         "public-url", "URL", "the public URL of the server for upload addresses (default: relative paths)"),
       .value("retention-days", "N", "how long responses and deletions are kept", default: "90"),
-      .value("max-body", "BYTES", "the maximum size of a request body", default: "8388608"),
+      .value("max-body", "BYTES", "the maximum size of a request body", default: "\(usual.http.bodyBytes)"),
       .value(
         "rate", "N", "sustained requests per second of one user; five times as many for files",
-        default: "200"),
+        default: "\(usual.requestsPerSecond)", isReloadable: true),
       .value(
-        "max-connections", "N", "the maximum number of connections, within the limit of open files", default: "1024"),
+        "max-connections", "N", "the maximum number of connections, within the limit of open files",
+        default: "\(usual.http.connections)"),
       .value(
         "max-connections-per-address", "N", "the maximum number from one address, such as that of a proxy",
-        default: "512"),
-      .value("max-waiting", "N", "the maximum number of requests that wait for a change", default: "1000"),
-      .value("max-waiting-per-user", "N", "the maximum number of one user", default: "100"),
+        default: "\(usual.http.connectionsPerAddress)"),
+      .value(
+        "max-waiting", "N", "the maximum number of requests that wait for a change", default: "\(usual.waiters)",
+        isReloadable: true),
+      .value(
+        "max-waiting-per-user", "N", "the maximum number of one user", default: "\(usual.waitersPerUser)",
+        isReloadable: true),
       .value(
         "open-accounts", "N", "how many accounts stay open for a minute after a request: ten files, 10 to 20 MiB each",
-        default: "64"),
-      .value("max-file", "BYTES", "the maximum size of a file", default: "10737418240"),
-      .value("quota", "BYTES", "the storage for the files of one user", default: "107374182400"),
-      .value("upload-days", "N", "how long an inactive upload is kept", default: "7"),
+        default: "\(usual.openAccounts)"),
+      .value("max-file", "BYTES", "the maximum size of a file", default: "\(usual.files.fileBytes)"),
+      .value("quota", "BYTES", "the storage for the files of one user", default: "\(usual.files.quotaBytes)"),
+      .value(
+        "upload-days", "N", "how long an inactive upload is kept", default: "\(usual.files.uploadSeconds / 86_400)"),
       .value(
         "s3-endpoint", "URL", "an object store (S3) for files, accessed at addresses that the server signs"),
       .value("s3-bucket", "NAME", "the bucket in the object store"),
       .value(
         "s3-credentials", "FILE", "a file of mode 0600 with two lines: the access key id and the secret access key",
-        completion: .file),
-      .value("s3-region", "R", "the region of the bucket (default: us-east-1)"),
-      .value("s3-address-seconds", "N", "how long a signed address is valid (default: 600)"),
+        completion: .file, variable: "FIELDVAULT_SERVER_S3_CREDENTIALS"),
+      .value("s3-region", "R", "the region of the bucket", default: "us-east-1"),
+      .value(
+        "s3-address-seconds", "N", "how long a signed address is valid",
+        default: "\(ObjectStore.usualAddressSeconds)"),
       .value(
         "s3-type", "TYPE", "a media type permitted in the object store, such as image/jpeg or image/*",
         repetition: .list),
@@ -102,9 +134,11 @@ enum ServerProgram {
       .value("notify-url", "URL", "a webhook that is told which devices of an account should sync"),
       .value(
         "notify-key", "FILE", "a file of mode 0600 with the key that signs calls of the webhook, 16 bytes or more",
-        completion: .file),
+        completion: .file, variable: "FIELDVAULT_SERVER_NOTIFY_KEY"),
     ],
+    choices: oneSource,
     examples: [
+      Example("fieldvault-server serve --config /etc/fieldvault/server.conf --check", "check a configuration file"),
       Example("fieldvault-server serve --data data --schema restoration", "listen on 127.0.0.1:8787"),
       Example(
         "fieldvault-server serve --data data --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem",
@@ -118,6 +152,17 @@ enum ServerProgram {
         "serve as one of several nodes on a PostgreSQL database"),
     ],
     exitCodes: codes + [busy, refused])
+
+  private static let usual = ServerLimits()
+  private static let usualDatabase = PostgresSettings(url: "")
+
+  private static let config = CommandDescription(
+    "config", group: "Server", summary: "help with configuration files", exitCodes: codes,
+    subcommands: [
+      CommandDescription(
+        "example", summary: "print a configuration file with every setting and its default, as comments",
+        examples: [Example("fieldvault-server config example > server.conf", "")])
+    ])
 
   private static let user = CommandDescription(
     "user", group: "Users", summary: "manage users",
@@ -133,14 +178,15 @@ enum ServerProgram {
           .value("account", "A", "the account of the user; created if it is new (default: default)"),
           roleOption, expiryOption,
         ],
+        choices: oneSource,
         examples: [Example("fieldvault-server user add ada --account water --data data > token", "")],
         exitCodes: codes + [refused]),
       CommandDescription(
-        "list", aliases: ["ls"], summary: "list all users", options: sourceOptions,
+        "list", aliases: ["ls"], summary: "list all users", options: sourceOptions, choices: oneSource,
         examples: [Example("fieldvault-server user list --data data --json", "as JSON")], exitCodes: codes),
       CommandDescription(
         "revoke", summary: "revoke all tokens of a user, effective immediately",
-        arguments: [.required("NAME", "the name")], options: sourceOptions,
+        arguments: [.required("NAME", "the name")], options: sourceOptions, choices: oneSource,
         examples: [Example("fieldvault-server user revoke ada --data data", "")], exitCodes: codes),
     ])
 
@@ -175,17 +221,18 @@ enum ServerProgram {
           roleOption, expiryOption,
           .value("label", "TEXT", "the device or program that uses the token"),
         ],
+        choices: oneSource,
         examples: [
           Example("fieldvault-server token add ada --label tablet --data data", ""),
           Example("fieldvault-server token add reader --role service --expires 2027-06-01 --data data", ""),
         ], exitCodes: codes),
       CommandDescription(
         "list", aliases: ["ls"], summary: "list the tokens of a user, or all",
-        arguments: [.optional("USER", "the user")], options: sourceOptions,
+        arguments: [.optional("USER", "the user")], options: sourceOptions, choices: oneSource,
         examples: [Example("fieldvault-server token list ada --data data --json", "as JSON")], exitCodes: codes),
       CommandDescription(
         "revoke", summary: "revoke one token, effective immediately",
-        arguments: [.required("ID", "the id of a token from 'token list'")], options: sourceOptions,
+        arguments: [.required("ID", "the id of a token from 'token list'")], options: sourceOptions, choices: oneSource,
         examples: [Example("fieldvault-server token revoke 3 --data data", "")], exitCodes: codes),
     ])
 
@@ -200,6 +247,7 @@ enum ServerProgram {
           .value("since", "DATE", "entries from this time: the start of a date in UTC, or a time in UTC"),
           .value("limit", "N", "the number of entries", default: "100"),
         ],
+        choices: oneSource,
         examples: [
           Example("fieldvault-server audit list --data data --since 2026-11-01", "the entries since 1 November")
         ],
@@ -215,9 +263,7 @@ enum ServerProgram {
       an object store are not included.
       """,
     arguments: [.required("FILE", "the backup to write, or a folder of backups")],
-    options: [
-      dataOption, keyOption, .value("keep", "N", "the number of backups to keep in the folder, with the new one"),
-    ],
+    options: folderOptions + [.value("keep", "N", "the number of backups to keep in the folder, with the new one")],
     examples: [
       Example("fieldvault-server backup 2026-11-23.backup --data data", ""),
       Example("fieldvault-server backup /var/backups/fieldvault --keep 14 --data data", "for a schedule"),
@@ -230,7 +276,7 @@ enum ServerProgram {
       The restored data starts a new epoch: devices compare all their records and resend changes that the server \
       acknowledged after the backup.
       """,
-    arguments: [.required("FILE", "the backup")], options: [dataOption, keyOption],
+    arguments: [.required("FILE", "the backup")], options: folderOptions,
     examples: [
       Example("fieldvault-server restore 2026-11-23.backup --data new", "restore to the folder new")
     ],
@@ -238,7 +284,7 @@ enum ServerProgram {
 
   private static let verify = CommandDescription(
     "verify", group: "Data", summary: "verify every database and file of the data folder",
-    options: [dataOption, keyOption],
+    options: folderOptions,
     examples: [Example("fieldvault-server verify --data data --json", "as JSON")], exitCodes: codes)
 
   private static let migrate = CommandDescription(
@@ -248,12 +294,7 @@ enum ServerProgram {
       a server runs, and nothing is changed: run it before an upgrade. The largest account must fit the disk once more. \
       Otherwise the server has to be stopped. An account whose records do not fit a file is named, and the others are migrated.
       """,
-    options: [
-      dataOption, keyOption, .flag("dry-run", "try the files on copies"),
-      .value(
-        "schema", "NAME_OR_FOLDER", "restoration, range, receipts, or a folder of SQL files", repetition: .list,
-        completion: .folder),
-    ],
+    options: folderOptions + [.flag("dry-run", "try the files on copies"), schemaOption],
     examples: [
       Example("fieldvault-server migrate --dry-run --data data --schema ./company", "try new files of a schema")
     ],
@@ -265,14 +306,15 @@ enum ServerProgram {
       CommandDescription(
         "new", summary: "start a new epoch after restoring the data with other tools",
         discussion: "Run it before the server starts. Devices then compare all records and resend missing changes.",
-        options: sourceOptions, examples: [Example("fieldvault-server epoch new --data data", "")],
+        options: sourceOptions, choices: oneSource,
+        examples: [Example("fieldvault-server epoch new --data data", "")],
         exitCodes: codes + [busy])
     ])
 
   private static let sealKeyOption = OptionDescription.value(
     "seal-key", "FILE",
     "a file of mode 0600 with the keys under which the values of records are sealed in the PostgreSQL database",
-    completion: .file)
+    completion: .file, variable: "FIELDVAULT_SERVER_SEAL_KEY")
 
   private static let sealKey = CommandDescription(
     "seal-key", group: "Data", summary: "manage the keys of sealed values in a PostgreSQL database", exitCodes: codes,
@@ -292,8 +334,7 @@ enum ServerProgram {
           other keys of the file. Accounts that are not sealed yet are sealed. The command can be repeated after an error.
           """,
         options: [
-          .value("database", "URL", "the PostgreSQL database of the server", required: true),
-          .value("seal-key", "FILE", "the file with the keys", required: true, completion: .file),
+          databaseOption, sealKeyOption, configOption,
           .flag("account-keys", "give each account a new key too, and seal its values again"),
         ],
         examples: [

@@ -68,4 +68,30 @@ import Testing
     let wrong = try await RunningServer.run(serving(["--seal-key", keys]), in: folder)
     #expect(wrong.status == 3 && wrong.errors.contains("lacks the key"), "\(wrong)")
   }
+
+  @Test("a check of a database creates nothing, shows no password, and refuses tables of a newer program")
+  func checking() async throws {
+    let options = serving(["--check", "--json"])
+    let empty = try await RunningServer.run(options, in: folder)
+    #expect(empty.status == 0 && empty.output.contains(#"{"ok":true,"#), "\(empty)")
+    let hasSchema = "SELECT to_regnamespace('fieldvault') IS NOT NULL"
+    #expect(try server.sql(hasSchema, database: database) == "f")
+    let secret = try await RunningServer.run(
+      options.map { $0 == server.url(database) ? $0 + " password=hunter2" : $0 }, in: folder)
+    #expect(secret.status == 0 && !secret.output.contains("hunter2"), "\(secret)")
+    #expect(secret.output.contains("not shown"))
+
+    let file = folder.file("server.conf")
+    try "database = \(server.url(database)) password=hunter2\n".write(toFile: file, atomically: true, encoding: .utf8)
+    let written = try await run("user", "list", "--config", file)
+    #expect(written.status == 2 && written.errors.hasPrefix("error: \(file):1: database contains a password"))
+    #expect(!written.errors.contains("hunter2"))
+
+    #expect(try await RunningServer.run(["user", "add", "ada"] + ofDatabase, in: folder).status == 0)
+    let known = try await RunningServer.run(options, in: folder)
+    #expect(known.status == 0, "\(known)")
+    try server.sql("INSERT INTO fieldvault.migration VALUES (99, 'later', 0)", database: database)
+    let newer = try await RunningServer.run(options, in: folder)
+    #expect(newer.status == 1 && newer.errors.contains("the tables of the database are at version 99"), "\(newer)")
+  }
 }

@@ -121,6 +121,11 @@ public struct ParsedArguments: Sendable {
     }
   }
 
+  /// Returns the origin of the first value of an option or argument; `nil` without a value.
+  public func source(_ name: String) -> ValueSource? {
+    isGiven(name) ? given[name]?.first?.source : option(name)?.defaultValue.map { _ in .declaredDefault }
+  }
+
   /// Returns the file and the line of a value, `server.conf:7`; `nil` unless it comes from a configuration file.
   /// - Parameter index: the position of the value among those of the option.
   public func place(_ name: String, at index: Int = 0) -> String? {

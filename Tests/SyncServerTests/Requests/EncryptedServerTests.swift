@@ -147,9 +147,28 @@ private let hasPrograms = [programs.openssl, programs.curl].allSatisfy {
     #expect(try name().contains("second.example"))
     try Data("no certificate".utf8).write(to: URL(fileURLWithPath: certificate))
     server.signal(SIGHUP)
-    try await note("cannot reload the certificate")
+    try await note("cannot reload the settings; nothing was changed")
     #expect(try name().contains("second.example"))
     server.signal(SIGTERM)
     #expect(try await server.end() == 0)
+  }
+
+  @Test("A check refuses a key of another certificate and names the line of the file")
+  func checkOfCertificate() async throws {
+    let file = folder.path + "/server.conf"
+    try Data("data = data\ntls-cert = cert.pem\ntls-key = key.pem".utf8).write(to: URL(fileURLWithPath: file))
+    let check = ["serve", "--config", file, "--listen", "127.0.0.1:0", "--check"]
+    let good = try await RunningServer.run(check, in: folder)
+    #expect(good.status == 0, "\(good)")
+    let certificate = try Data(contentsOf: URL(fileURLWithPath: certificate))
+    try certify("second.example")
+    try certificate.write(to: URL(fileURLWithPath: self.certificate))
+    let bad = try await RunningServer.run(check, in: folder)
+    #expect(
+      bad.status == 1 && bad.errors.contains("\(file):2: the certificate and the key could not be used"), "\(bad)")
+    let variable = ["FIELDVAULT_SERVER_TLS_KEY": folder.path + "/nothing"]
+    let missing = try await RunningServer.run(check, in: folder, variables: variable)
+    #expect(missing.status == 1 && missing.errors.contains("cannot read \(folder.path)/nothing"), "\(missing)")
+    #expect(!FileManager.default.fileExists(atPath: folder.path + "/data"))
   }
 }

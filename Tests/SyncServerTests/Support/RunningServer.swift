@@ -7,11 +7,13 @@ final class RunningServer {
   private let process: ChildProcess
   private let files: String
 
-  init(_ arguments: [String], in folder: TemporaryFolder) throws {
+  init(_ arguments: [String], in folder: TemporaryFolder, variables: [String: String] = [:]) throws {
     self.folder = folder
     files = folder.file(UUID().uuidString)
     process = try ChildProcess(
-      builtProgram("fieldvault-server"), arguments, output: .file(files + ".out"), errors: .file(files + ".err"))
+      builtProgram("fieldvault-server"), arguments,
+      environment: variables.merging(["PATH": "/usr/bin:/bin"]) { one, _ in one }, output: .file(files + ".out"),
+      errors: .file(files + ".err"))
   }
 
   var output: String { (try? String(contentsOfFile: files + ".out", encoding: .utf8)) ?? "" }
@@ -42,10 +44,10 @@ final class RunningServer {
   }
 
   /// Runs a command to its end.
-  static func run(_ arguments: [String], in folder: TemporaryFolder) async throws -> (
-    status: Int32, output: String, errors: String
-  ) {
-    let running = try RunningServer(arguments, in: folder)
+  static func run(
+    _ arguments: [String], in folder: TemporaryFolder, variables: [String: String] = [:]
+  ) async throws -> (status: Int32, output: String, errors: String) {
+    let running = try RunningServer(arguments, in: folder, variables: variables)
     return (try await running.end(), running.output, running.errors)
   }
 }
