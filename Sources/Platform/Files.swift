@@ -83,10 +83,16 @@ package enum Files {
     }
   }
 
-  /// Returns the folder of a path.
+  /// Returns the folder of a path. Slashes are found by bytes, as the system does: a slash and a combining mark at the beginning
+  /// of a name are one `Character`.
   package static func parent(of path: String) -> String {
-    guard let slash = path.lastIndex(of: "/") else { return "." }
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  /// Returns the last name of a path, without slashes at its end; `/` for the root.
+  package static func name(of path: String) -> String {
+    path.utf8.split(separator: UInt8(ascii: "/")).last.map { String(Substring($0)) } ?? path
   }
 
   /// Renames a file and replaces the file at the new path.

@@ -94,7 +94,7 @@ package final class AttachmentSource {
   }
 
   private static func name(of path: String) -> String {
-    let name = path.split(separator: "/").last.map(String.init) ?? path
+    let name = Files.name(of: path)
     return name.allSatisfy(\.isWhitespace) ? "file" : name
   }
 }

@@ -36,7 +36,7 @@ extension Schema {
         .migration, "\(folder)/\(file.fileName): version \(index + 1) is missing before it",
         hint: "number the files 0001, 0002, ... without a gap")
     }
-    return Schema(name: name ?? lastPart(of: folder), migrations: migrations)
+    return Schema(name: name ?? Files.name(of: folder), migrations: migrations)
   }
 
   /// Returns the names of the SQL files in a folder, in order.
@@ -83,9 +83,5 @@ extension Schema {
       let version = Int(digits), version > 0
     else { return nil }
     return (version, String(name))
-  }
-
-  private static func lastPart(of path: String) -> String {
-    path.split(separator: "/").last.map(String.init) ?? path
   }
 }

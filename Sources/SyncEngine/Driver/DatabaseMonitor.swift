@@ -6,6 +6,7 @@
   import Darwin
 #endif
 import Dispatch
+import Platform
 
 /// Reports writes to a database until it is stopped.
 package protocol WriteMonitor: Sendable {
@@ -24,8 +25,7 @@ final class DatabaseMonitor: WriteMonitor, @unchecked Sendable {
     init(_ database: String, _ wrote: @escaping @Sendable () -> Void) throws {
       let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
       guard descriptor >= 0 else { throw WatchFailure(errno) }
-      let folder = database.lastIndex(of: "/").map { String(database[..<$0]) } ?? "."
-      guard inotify_add_watch(descriptor, folder, UInt32(IN_MODIFY)) >= 0 else {
+      guard inotify_add_watch(descriptor, Files.parent(of: database), UInt32(IN_MODIFY)) >= 0 else {
         let failure = WatchFailure(errno)
         close(descriptor)
         throw failure

@@ -108,7 +108,7 @@ extension Doctor {
   /// Returns the abandoned drafts of this vault and of salvaged vaults beside it.
   private func abandonedDrafts() -> [String] {
     let parent = Files.parent(of: layout.folder)
-    let name = layout.folder.split(separator: "/").last.map(String.init) ?? layout.folder
+    let name = Files.name(of: layout.folder)
     let salvaged = Salvage.stem(of: name) + ".salvaged"
     return names(in: parent).filter {
       $0 == name + ".making" || $0.hasPrefix(salvaged) && $0.hasSuffix(".vault.making")

@@ -140,8 +140,6 @@ private final class BackupTarget {
   }
 
   private static func draftName(of path: String) -> String {
-    let folder = Files.parent(of: path)
-    let name = path.split(separator: "/").last.map(String.init) ?? path
-    return folder + "/." + name + ".making"
+    Files.parent(of: path) + "/." + Files.name(of: path) + ".making"
   }
 }

@@ -1,4 +1,5 @@
 import CommandLineKit
+import Platform
 import VaultStore
 
 #if canImport(FoundationEssentials)
@@ -65,8 +66,7 @@ private final class FileProgressLine {
 
   init(_ path: String, _ context: CommandContext) {
     self.path = path
-    let name = path.split(separator: "/").last.map(String.init) ?? path
-    line = ByteProgressLine("Adding \(escaped(name))", context)
+    line = ByteProgressLine("Adding \(escaped(Files.name(of: path)))", context)
   }
 
   func show(_ done: Int, of total: Int) { line.show(done, of: total) }
