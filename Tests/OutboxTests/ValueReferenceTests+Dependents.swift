@@ -102,4 +102,58 @@ extension ValueReferenceTests {
     #expect(try values("SELECT uuid FROM OfflinePart") == [])
     #expect(try values("SELECT fields FROM SyncBase WHERE entityType = 'Part'") == [])
   }
+
+  /// A deleted unit whose row stays, because the newer version of a part that references it waits for another unit, which
+  /// has the place of the deleted one at the server.
+  private func movePartToTakenPlace() throws {
+    let place: SyncObject = ["site": "a", "number": 1]
+    try apply([
+      Self.version(1, of: "Unit", "old", place.overlaid(with: ["code": "x"])),
+      Self.version(1, of: "Part", "p1", ["unitCode": "old"]),
+    ])
+    try apply([
+      Self.version(2, of: "Unit", "old", place.overlaid(with: ["code": "x"]), isDeleted: true),
+      Self.version(3, of: "Unit", "new", place.overlaid(with: ["code": "y"])),
+      Self.version(2, of: "Part", "p1", ["unitCode": "new"]),
+    ])
+  }
+
+  // Found by the simulation, seed 51583: the two versions waited for each other.
+  @Test("A version takes the UNIQUE value of a deleted record that a live record references by another value")
+  func valueOfReferencedDeleted() throws {
+    try movePartToTakenPlace()
+    #expect(try isConsistent())
+    #expect(
+      try values("SELECT uuid || site || number FROM OfflineUnit WHERE isDeleted = 0") == ["newa1"])
+    #expect(try values("SELECT unitCode || syncVersion FROM OfflinePart") == ["y2"])
+    _ = try sync { try $0.purgeDeleted(limit: 10) }
+    #expect(try values("SELECT uuid FROM OfflineUnit") == ["new"])
+  }
+
+  // Found by the simulation, seed 50781.
+  @Test("A version takes the UNIQUE value of a deleted record that a remembered deleted record references")
+  func valueBehindRemembered() throws {
+    let place: SyncObject = ["site": "a", "number": 1]
+    try apply([
+      Self.version(1, of: "Unit", "old", place), Self.version(1, of: "Unit", "child", ["parentId": "old"]),
+      Self.version(1, of: "Unit", "mine", ["parentId": "child"]),
+    ])
+    // The user may return to the former parent.
+    try database.write { try $0.execute("UPDATE OfflineUnit SET parentId = NULL WHERE uuid = 'mine'") }
+    try apply([
+      Self.version(2, of: "Unit", "child", ["parentId": "old"], isDeleted: true),
+      Self.version(2, of: "Unit", "old", place, isDeleted: true), Self.version(1, of: "Unit", "new", place),
+    ])
+    #expect(try isConsistent())
+    #expect(try values("SELECT uuid FROM OfflineUnit WHERE site = 'a' AND number = 1") == ["new"])
+  }
+
+  @Test("A restored record that gave up a UNIQUE value builds on an older version, so that the server merges")
+  func restoredWithoutValue() throws {
+    try movePartToTakenPlace()
+    try database.write { try $0.execute("UPDATE OfflineUnit SET isDeleted = 0 WHERE uuid = 'old'") }
+    let operation = try #require(try sync { try $0.nextBatch(limit: 1).operations.first })
+    #expect(operation.entityUuid == "old" && operation.patch.isDeleted == false && operation.baseVersion == 1)
+    #expect(operation.patch.fields == [:])
+  }
 }

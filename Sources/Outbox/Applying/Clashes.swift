@@ -84,6 +84,8 @@ extension RemoteChanges {
         // The server has acknowledged the deletion, so the row can be removed.
         if holder.isDeleted, try sync.purgeDeleted(holder.uuid, of: table) { continue }
         if holder.isDeleted, try reuseRow(of: holder.uuid, for: remote, table) { continue }
+        // The row stays, for example because a record references it whose newer version waits for this one.
+        if holder.isDeleted, try sync.isDeletedForGood(holder.uuid, table.entity) { continue }
         let key = RecordIdentity(entityType: next.entityType, entityUuid: holder.uuid)
         if seen.insert(key).inserted { open.append(key) }
       }
@@ -100,6 +102,7 @@ extension RemoteChanges {
         try delete(remote, from: table, counts: &counts)
       }
       let claimed = try claimedKeys(set)
+      try releaseValues(to: set)
       for remote in set {
         // The row of a deletion is not written again, so it keeps the values that no other version needs. Other rows may
         // reference them.
@@ -120,6 +123,26 @@ extension RemoteChanges {
       }
     }
     return claimed
+  }
+
+  /// Takes the UNIQUE values that versions of a set need from deleted records outside the set, whose rows stay.
+  private func releaseValues(to set: [RemoteRecord]) throws {
+    let members = Set(set.map(\.entityUuid))
+    for remote in set where !remote.state.isDeleted {
+      guard let table = catalog.tables[remote.entityType] else { continue }
+      for holder in try table.holders(of: remote.state.fields, besides: remote.entityUuid, in: connection)
+      where holder.isDeleted && !members.contains(holder.uuid) {
+        guard let record = try table.find(holder.uuid, in: connection) else { continue }
+        try clear(record, [holder.key], table, isDeletion: true)
+        // If a user restores the row, the operation builds on a version that the server merges, so that the row receives the
+        // values of the server.
+        try connection.execute(
+          """
+          UPDATE \(identifier: table.entity.table.name) SET syncVersion = syncVersion - 1
+          WHERE \(identifier: table.entity.key) = \(record.key) AND syncVersion > 1
+          """)
+      }
+    }
   }
 
   /// Orders versions: a referenced record before those that reference it. The rest of a cycle keeps its order.
@@ -171,19 +194,26 @@ extension RemoteChanges {
       """)
   }
 
-  /// Removes the UNIQUE values from a row whose next version follows in the same set. A column becomes NULL if it
-  /// may, otherwise it receives a value that no other row has.
-  /// - Parameter keys: the names of the keys to clear; `nil` for all.
-  private func clear(_ remote: RemoteRecord, _ table: RecordTable, _ keys: Set<String>? = nil) throws {
+  /// Removes the UNIQUE values from a row whose next version follows in the same set.
+  /// - Parameter names: the names of the keys to clear; `nil` for all.
+  private func clear(_ remote: RemoteRecord, _ table: RecordTable, _ names: Set<String>? = nil) throws {
     guard let record = try table.find(remote.entityUuid, in: connection), !record.isDirty else { return }
+    let keys = try table.uniqueKeys(in: connection).filter { names?.contains($0.name) ?? true }
+    try clear(record, keys.map { $0.having(remote.state.fields) }, table, isDeletion: remote.state.isDeleted)
+  }
+
+  /// Removes the values of UNIQUE keys from a row. A column becomes NULL if it may, otherwise it receives a value that no other
+  /// row has.
+  /// - Parameter isDeletion: whether the row is not written again, so that it keeps its references.
+  private func clear(
+    _ record: StoredRecord, _ keys: [UniqueKey], _ table: RecordTable, isDeletion: Bool
+  ) throws {
     var assignments: [SQL] = []
     var names: [String] = []
-    for key in try table.uniqueKeys(in: connection) where keys?.contains(key.name) ?? true {
-      let having = key.having(remote.state.fields)
-      let cleared = having.clearing(connection.environment, referenced: table.referencedColumns)
+    for key in keys {
+      let cleared = key.clearing(connection.environment, referenced: table.referencedColumns)
       guard let (column, value) = cleared else { continue }
-      // The row of a deletion is not written again, so it keeps its reference.
-      if remote.state.isDeleted, column.reference != nil, column.column.isNotNull { continue }
+      if isDeletion, column.reference != nil, column.column.isNotNull { continue }
       assignments.append("\(identifier: column.name) = \(value)")
       names.append(column.name)
     }

@@ -99,13 +99,23 @@ extension SyncTransaction {
   }
 
   /// The condition that nothing but rows that reference a deleted record keeps its row.
-  func isRemovable(_ entity: Entity) -> String {
+  func isRemovable(_ entity: Entity) -> String { "\(isDeletedForGood(entity)) AND \(Self.isNotRemembered)" }
+
+  /// Returns whether no response and no version that waits can restore a deleted record.
+  func isDeletedForGood(_ uuid: String, _ entity: Entity) throws -> Bool {
+    try connection.fetchOne(
+      """
+      SELECT 1 FROM \(identifier: entity.table.name) AS record WHERE uuid = \(uuid) AND \(raw: isDeletedForGood(entity))
+      """, as: Int.self) != nil
+  }
+
+  private func isDeletedForGood(_ entity: Entity) -> String {
     let conditions = [
       "isDeleted = 1", "isDirty = 0",
       """
       NOT EXISTS (SELECT 1 FROM SyncCascade AS cascaded WHERE entityId = record.\(SQL.quoted(entity.key))
         AND entityType = '\(entity.type.replacingQuotes)' AND NOT (isAnswered = 0 AND (\(isWithoutServer(entity)))))
-      """, Self.isNotKept, Self.isNotRemembered,
+      """, Self.isNotKept,
     ]
     return conditions.joined(separator: " AND ")
   }

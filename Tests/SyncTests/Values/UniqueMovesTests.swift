@@ -98,6 +98,18 @@ import Testing
     #expect(try await one.digests() == two.digests())
   }
 
+  /// Gives two devices a record with the code a and a record with the code b, whose place is the UUID of the first one.
+  /// - Returns: the UUID.
+  private func insertPair(_ one: Device, _ two: Device) async throws -> String {
+    let uuid = Self.uuid()
+    try await one.write { db in
+      _ = try db.execute("INSERT INTO OfflineThing (uuid, code) VALUES (\(uuid), 'a')")
+      _ = try db.execute("INSERT INTO OfflineThing (uuid, code, place) VALUES (\(Self.uuid()), 'b', \(uuid))")
+    }
+    for device in [one, two] { try await device.sync() }
+    return uuid
+  }
+
   // Found by the simulation, seed 11230, world 4: the values that the row kept were mistaken for the server's
   // values.
   @Test(
@@ -107,12 +119,7 @@ import Testing
     let server = try LocalServer(schemas: [Self.schema])
     let one = try await Device("ada", at: server, schema: Self.schema)
     let two = try await Device("ben", at: server, schema: Self.schema)
-    let uuid = Self.uuid()
-    try await one.write { db in
-      _ = try db.execute("INSERT INTO OfflineThing (uuid, code) VALUES (\(uuid), 'a')")
-      _ = try db.execute("INSERT INTO OfflineThing (uuid, code, place) VALUES (\(Self.uuid()), 'b', \(uuid))")
-    }
-    for device in [one, two] { try await device.sync() }
+    let uuid = try await insertPair(one, two)
     try await one.write { _ = try $0.execute("UPDATE OfflineThing SET code = 'x' WHERE code = 'a'") }
     try await one.sync()
     try await one.write { _ = try $0.execute("DELETE FROM OfflineThing WHERE code = 'x'") }
@@ -136,6 +143,38 @@ import Testing
     let things: SQL = "SELECT code || coalesce(place, '') FROM OfflineThing WHERE isDeleted = 0 ORDER BY uuid"
     #expect(try await two.values(things) == [isEdited ? "xq" : "x", "yz"])
     #expect(try await one.values(things) == two.values(things))
+    #expect(try await two.sync(RoundRequest(isFull: true)).repaired == 0)
+    #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
+  }
+
+  @Test(
+    "A deleted record gives its UNIQUE value up to another one and is restored as the server has it",
+    arguments: [true, false])
+  func restoredWithoutValue(isFree: Bool) async throws {
+    let server = try LocalServer(schemas: [Self.schema])
+    let one = try await Device("ada", at: server, schema: Self.schema)
+    let two = try await Device("ben", at: server, schema: Self.schema)
+    let uuid = try await insertPair(one, two)
+    // The base of the other record contains the UUID of the first record, so the row of the first record stays.
+    try await two.write { _ = try $0.execute("UPDATE OfflineThing SET place = 'z' WHERE code = 'b'") }
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineThing WHERE code = 'a'") }
+    try await one.sync()
+    try await one.write { _ = try $0.execute("INSERT INTO OfflineThing (uuid, code) VALUES (\(Self.uuid()), 'a')") }
+    try await one.sync()
+    try await two.sync(RoundRequest(pushes: false))
+    let codes: SQL = "SELECT code FROM OfflineThing WHERE isDeleted = 0 ORDER BY code"
+    #expect(try await two.values(codes) == ["a", "b"])
+    try await two.write { _ = try $0.execute("UPDATE OfflineThing SET isDeleted = 0 WHERE uuid = \(uuid)") }
+    if isFree { try await one.write { _ = try $0.execute("UPDATE OfflineThing SET code = 'c' WHERE code = 'a'") } }
+    try await one.sync()
+    for _ in 0..<3 {
+      for conflict in try two.conflicts() { try two.resolve(conflict.conflictId, takesLocal: isFree) }
+      try await two.sync()
+      try await one.sync()
+    }
+    #expect(try await two.values(codes) == (isFree ? ["a", "b", "c"] : ["a", "b"]))
+    #expect(try await one.values(codes) == two.values(codes))
+    #expect(try await one.digests() == two.digests())
     #expect(try await two.sync(RoundRequest(isFull: true)).repaired == 0)
     #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
   }
