@@ -17,12 +17,13 @@ import VaultStore
         sql: """
           CREATE TABLE OfflineThing (
             thingId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE,
-            code TEXT UNIQUE, number INTEGER NOT NULL UNIQUE, place TEXT, shelf INTEGER,
+            code TEXT UNIQUE, number INTEGER NOT NULL UNIQUE, place TEXT, shelf INTEGER, label TEXT,
             createdAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) CHECK (createdAt IS strftime('%Y-%m-%dT%H:%M:%fZ', createdAt)),
             updatedAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) CHECK (updatedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', updatedAt)),
             lastSyncedAt TEXT, syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
             isDirty INTEGER NOT NULL DEFAULT 1, isDeleted INTEGER NOT NULL DEFAULT 0, UNIQUE (place, shelf)
           ) STRICT;
+          CREATE UNIQUE INDEX liveLabel ON OfflineThing (label) WHERE isDeleted = 0;
           INSERT INTO SyncedEntity (entityType, tableName, schemaName, conflictPolicy)
             VALUES ('Thing', 'OfflineThing', 'things', 'manual');
           """)
@@ -31,9 +32,11 @@ import VaultStore
   private let database: Database
   private let catalog: SyncCatalog
 
-  init() throws {
+  init() throws { try self.init(Self.schema) }
+
+  private init(_ schema: Schema) throws {
     database = try Database.inMemory()
-    try Vault.migrator(for: [Self.schema]).apply(to: database)
+    try Vault.migrator(for: [schema]).apply(to: database)
     catalog = SyncCatalog(try database.read { try Entities.read(from: $0) })
   }
 
@@ -61,6 +64,7 @@ import VaultStore
       state: RecordState(
         fields: [
           "code": .text("c\(place)"), "number": .integer(Int64(place)), "place": "p", "shelf": .integer(Int64(place)),
+          "label": .null,
         ], syncVersion: version, updatedAt: version))
   }
 
@@ -158,5 +162,68 @@ import VaultStore
         "SELECT entityUuid FROM SyncInbox UNION ALL SELECT entityUuid FROM OfflineSyncQueue", as: String.self)
     }
     #expect(left == [])
+  }
+
+  // MARK: Deletions that are undone
+
+  /// Deletes the first record after an edit of its label, and gives the label to another record.
+  private func moveLabelOfDeletedRecord() throws {
+    try sync { try $0.changes.apply([Self.thing(1, 1, 1)], counts: &$1) }
+    try database.write { db in
+      try db.execute("UPDATE OfflineThing SET label = 'a'")
+      try db.execute("DELETE FROM OfflineThing")
+      try db.execute("INSERT INTO OfflineThing (uuid, number, label) VALUES ('mine', 9, 'a')")
+    }
+  }
+
+  private func labels() throws -> [String] {
+    try database.read { db in
+      try db.fetch(
+        "SELECT uuid || ' ' || isDeleted || isDirty || coalesce(label, '') FROM OfflineThing ORDER BY uuid",
+        as: String.self)
+    }
+  }
+
+  // Found by the simulation, seed 50815: the user could only keep the deletion, which the server refused each time.
+  @Test("The server's side of a refused deletion does not need a UNIQUE value of the deleted row")
+  func restoredByDecision() throws {
+    try moveLabelOfDeletedRecord()
+    try sync { transaction, _ in
+      for operation in try transaction.nextBatch(limit: 5).operations where operation.kind == .delete {
+        var pushed = PushCounts()
+        try transaction.acknowledge(
+          .conflict(.deletedLocally, fields: [], record: Self.thing(1, 1, 1), other: nil), of: operation, jitter: 0,
+          counts: &pushed)
+      }
+    }
+    let conflict = try #require(
+      try database.read { try $0.fetchOne("SELECT conflictId FROM OfflineConflictResolution", as: String.self) })
+    try sync { transaction, _ in
+      try transaction.resolver.resolve(conflict, ConflictDecision(side: .remote, user: "ada"))
+    }
+    #expect(try labels() == ["mine 01a", "thing-1 00"])
+  }
+
+  @Test("A discarded deletion does not need a UNIQUE value of the deleted row")
+  func restoredByDiscard() throws {
+    try moveLabelOfDeletedRecord()
+    let operations = try database.read { db in
+      try db.fetch("SELECT operationId FROM OfflineSyncQueue WHERE entityUuid = 'thing-1'", as: String.self)
+    }
+    try sync { transaction, _ in _ = try transaction.discard(operations) }
+    #expect(try labels() == ["mine 01a", "thing-1 00"])
+  }
+
+  @Test("A version that wins against a deletion does not need a UNIQUE value of the deleted row")
+  func restoredByPolicy() throws {
+    let policy = MigrationFile(
+      version: 2, name: "policy",
+      sql: "UPDATE SyncedEntity SET conflictPolicy = 'server_wins' WHERE entityType = 'Thing';")
+    let device = try UniqueClashTests(Schema(name: "things", migrations: Self.schema.migrations + [policy]))
+    try device.moveLabelOfDeletedRecord()
+    var version = Self.thing(1, 2, 2)
+    version.state.fields["label"] = "b"
+    try device.sync { try $0.changes.apply([version], counts: &$1) }
+    #expect(try device.labels() == ["mine 01a", "thing-1 00b"])
   }
 }

@@ -191,7 +191,7 @@ package struct RemoteChanges: SyncComponent {
     var record = record
     if record.state.isDeleted, !result.merged.isDeleted {
       // The deletion lost, so the record is restored with the records that were cascaded.
-      try sync.asUser { try sync.revive(record, table) }
+      try sync.revive(record, table, towards: result.merged)
       try restoreDependents(of: record.key, table)
       record = try table.find(key: record.key, in: connection) ?? record
     }

@@ -164,7 +164,7 @@ package struct ConflictResolver: SyncComponent {
     let type = table.entity.type
     var record = record
     if record.state.isDeleted, !target.isDeleted {
-      try sync.asUser { try sync.revive(record, table) }
+      try sync.revive(record, table, towards: target)
       record = try table.find(key: record.key, in: connection) ?? record
       try restoreAncestors(of: record, table)
     }
@@ -302,7 +302,7 @@ package struct ConflictResolver: SyncComponent {
     }
     // A parent that was restored already has an operation, which this record waits for.
     if !parent.state.isDeleted { return }
-    try sync.asUser { try sync.revive(parent, parents) }
+    try sync.revive(parent, parents)
     try restoreAncestors(of: parent, parents)
   }
 
@@ -312,7 +312,7 @@ package struct ConflictResolver: SyncComponent {
       guard let parents = catalog.tables[key.parent.type], let parent = try parents.find(key: id, in: connection),
         parent.state.isDeleted
       else { continue }
-      try sync.asUser { try sync.revive(parent, parents) }
+      try sync.revive(parent, parents)
       try restoreAncestors(of: parent, parents)
     }
   }

@@ -114,7 +114,7 @@ extension SyncTransaction {
     if root != nil { base.isDeleted = true }
     try resolver.explainingConstraints(of: table) {
       if record.state.isDeleted, !base.isDeleted {
-        try asUser { try revive(record, table) }
+        try revive(record, table, towards: base)
         record = try table.find(key: record.key, in: connection) ?? record
       }
       if !record.state.isDeleted, base.isDeleted { try changes.deleteFollowersAgain(of: record.key, table) }
@@ -159,12 +159,28 @@ extension SyncTransaction {
     return gone
   }
 
-  func revive(_ record: StoredRecord, _ table: RecordTable) throws {
-    try connection.execute(
-      """
-      UPDATE \(identifier: table.entity.table.name) SET isDeleted = 0
-      WHERE \(identifier: table.entity.key) = \(record.key) AND isDeleted = 1
-      """)
+  /// Restores a deleted record as a user does.
+  /// - Parameter target: the state that the record receives afterwards; `nil` if it keeps its values. A partial index may have let
+  ///   another record take a UNIQUE value of the row meanwhile, which the row then receives from this state.
+  func revive(_ record: StoredRecord, _ table: RecordTable, towards target: RecordState? = nil) throws {
+    if let target {
+      var state = record.state
+      for holder in try table.holders(of: state.fields, besides: record.uuid, in: connection) {
+        for column in holder.key.columns { state.fields[column.name] = target.fields[column.name] }
+      }
+      if state != record.state {
+        try table.update(
+          record.key, from: record.state, to: state,
+          .init(serverId: record.serverId, isDirty: record.isDirty, syncStatus: record.syncStatus), in: connection)
+      }
+    }
+    try asUser {
+      _ = try connection.execute(
+        """
+        UPDATE \(identifier: table.entity.table.name) SET isDeleted = 0
+        WHERE \(identifier: table.entity.key) = \(record.key) AND isDeleted = 1
+        """)
+    }
   }
 
   private func find(_ operationId: String) throws -> QueuedOperation? {
