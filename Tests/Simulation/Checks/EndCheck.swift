@@ -7,6 +7,8 @@ import SyncModel
 struct Circumstances {
   /// The operations that devices have sent, by idempotency key.
   var operations: [String: PushOperation] = [:]
+  /// The device that sent each operation, by idempotency key.
+  var senders: [String: String] = [:]
   /// Records that devices may have sent more than once, under different keys.
   var resent: Set<String> = []
   /// Records that the server has stored in an empty account that took the place of the account for a while. A device may
@@ -68,7 +70,8 @@ struct EndCheck {
         try checkJournals(history)
         try OverwrittenCheck(
           devices: devices, history: history.history, restored: circumstances.restoredVaults,
-          unanswered: circumstances.unanswered, accepted: try history.acceptedVersions()
+          unanswered: circumstances.unanswered, accepted: try history.acceptedVersions(from: circumstances.senders),
+          lost: circumstances.lostHistories
         ).check()
         try DroppedEditCheck(
           devices: devices, history: history, restored: circumstances.restoredVaults,

@@ -138,14 +138,14 @@ struct HistoryCheck {
     guard broken.isEmpty else { throw Violation(4, broken.map { "the server has a reference to nothing: \($0)" }) }
   }
 
-  /// The versions that the server stored as they were sent, as "UUID version".
-  func acceptedVersions() throws -> Set<String> {
-    var versions: Set<String> = []
+  /// The senders of the versions that the server stored as they were sent, by "UUID version".
+  func acceptedVersions(from senders: [String: String]) throws -> [String: String] {
+    var versions: [String: String] = [:]
     for (key, text, _) in try store.responses(in: connection) {
       guard let operation = operations[key],
         case .accepted(let version, _, _) = try PushResult(wire: SyncValue(parsing: text)).outcome
       else { continue }
-      versions.insert("\(operation.entityUuid) \(version)")
+      versions["\(operation.entityUuid) \(version)"] = senders[key]
     }
     return versions
   }

@@ -8,8 +8,11 @@ struct OverwrittenCheck {
   let restored: Set<String>
   /// Records whose conflicts may be unknown to the device, because data of the server were lost with them.
   let unanswered: Set<String>
-  /// The versions that the server accepted as they were sent, as "UUID version". Such a version overwrites nothing unseen.
-  let accepted: Set<String>
+  /// The senders of the versions that the server accepted as they were sent, by "UUID version". Such a version overwrites nothing
+  /// that its sender had not received.
+  let accepted: [String: String]
+  /// The versions of the server that restores have replaced, by restore.
+  let lost: [[ServerStore.Version]]
 
   private struct Write {
     let device: String
@@ -32,7 +35,7 @@ struct OverwrittenCheck {
         write.seen != nil, writes[before] != nil, !restored.contains(write.device), !write.isDiscarded,
         !knows(write, before, writes)
       else { continue }
-      if unanswered.contains(version.uuid), !accepted.contains("\(version.uuid) \(version.version)") { continue }
+      if unanswered.contains(version.uuid), isResponseLost(version, write, over: before) { continue }
       // A user who saw in a conflict what was written over the value knows the value.
       let later = writes.filter { $0.value.uuid == version.uuid && knows($0.value, before, writes) }.keys
       if try ([before] + later).contains(where: { try isInConflict(version.uuid, $0) }) { continue }
@@ -59,6 +62,21 @@ struct OverwrittenCheck {
       }
     }
     return writes
+  }
+
+  /// Whether only a response that was lost with data of the server has shown the overwritten value.
+  private func isResponseLost(_ version: ServerStore.Version, _ write: Write, over before: String) -> Bool {
+    guard let sender = accepted["\(version.uuid) \(version.version)"] else { return true }
+    // After a restore, another device brings back a version that it had received. The server had overwritten the value before.
+    return sender != write.device && lost.contains { overwrites($0, before, with: version) }
+  }
+
+  /// Whether the versions of a server contain a version whose value replaces another one.
+  private func overwrites(
+    _ history: [ServerStore.Version], _ before: String, with version: ServerStore.Version
+  ) -> Bool {
+    let values = history.filter { $0.uuid == version.uuid }.map { $0.marker ?? "" }
+    return zip(values, values.dropFirst()).contains { $0 == before && $1 == version.marker }
   }
 
   private func isInConflict(_ uuid: String, _ marker: String) throws -> Bool {

@@ -85,6 +85,8 @@ final class SimulatedNetwork: @unchecked Sendable {
   private(set) var violation: Violation?
   /// The operations that devices have sent, by idempotency key.
   private(set) var operations: [String: PushOperation] = [:]
+  /// The device that sent each operation, by idempotency key.
+  private(set) var senders: [String: String] = [:]
   /// Keys whose operation a device has sent again with the names of a later schema. The server refuses them with 409, and the
   /// device sends the changes under another key.
   private(set) var changedKeys: Set<String> = []
@@ -266,7 +268,7 @@ final class SimulatedNetwork: @unchecked Sendable {
     _ request: Request, cutAt cut: Int? = nil, isAwaited: Bool, from device: String,
     _ finish: @escaping @Sendable (Response?) -> Void
   ) -> Task<Void, Never> {
-    note(request)
+    note(request, from: device)
     delivered[device, default: 0] += 1
     let delivery = Delivery(device: device, cut: cut, isAwaited: isAwaited, trouble: trouble)
     let isRevoked =
@@ -350,10 +352,11 @@ final class SimulatedNetwork: @unchecked Sendable {
     return !rest.isEmpty
   }
 
-  private func note(_ request: Request) {
+  private func note(_ request: Request, from device: String) {
     guard request.path == "/v1/push", let push = try? PushRequest(json: request.body) else { return }
     for operation in push.operations {
       let key = operation.idempotencyKey ?? ""
+      senders[key] = device
       if let before = operations.updateValue(operation, forKey: key), before != operation { changedKeys.insert(key) }
     }
   }

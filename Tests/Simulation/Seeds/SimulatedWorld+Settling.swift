@@ -121,6 +121,7 @@ extension SimulatedWorld {
   private var endCheck: EndCheck {
     var circumstances = incidents.circumstances
     circumstances.operations = network.operations.filter { $0.key != OldBaseProbe.key }
+    circumstances.senders = network.senders
     return EndCheck(
       devices: devices, workload: server.workload, store: server.store, circumstances: circumstances, service: service)
   }
