@@ -10,7 +10,7 @@ public struct WriteTimes: Sendable {
 
 /// How much of its limits a storage uses.
 public struct StorageUsage: Sendable, Equatable {
-  /// What a storage has a limited number of.
+  /// A resource of which a storage has a limited number.
   public enum Resource: Sendable {
     /// Accounts whose databases are open.
     case accounts
@@ -18,7 +18,7 @@ public struct StorageUsage: Sendable, Equatable {
     case connections
   }
 
-  /// What is counted.
+  /// The counted resource.
   public let resource: Resource
   /// The number that is open.
   public let open: Int

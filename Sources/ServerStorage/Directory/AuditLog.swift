@@ -2,7 +2,7 @@ import SyncModel
 
 /// A change in the administration of a server.
 public struct AuditEvent: Sendable, Equatable {
-  /// What was done.
+  /// The kind of change.
   public enum Action: String, Sendable, CaseIterable {
     case userAdded = "user added"
     case userRevoked = "user revoked"
@@ -14,7 +14,7 @@ public struct AuditEvent: Sendable, Equatable {
     case restored = "restored"
   }
 
-  /// What was done.
+  /// The kind of change.
   public let action: Action
   /// The user whose rights changed; `nil` for an action on all data.
   public let user: String?
@@ -76,7 +76,7 @@ public struct AuditEntry: Sendable, Equatable {
   public let number: Int64
   /// The server's time, in milliseconds since 1970-01-01 UTC.
   public let time: Int64
-  /// The acting user: the user of the system who ran the command.
+  /// The acting user: the system's user that ran the command.
   public let actor: String
   /// The word of the action, which a newer program may have written.
   public let action: String
