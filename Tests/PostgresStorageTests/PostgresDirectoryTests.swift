@@ -98,6 +98,16 @@ import Testing
     #expect(try directory.auditLog(since: nil, atMost: 1).map(\.action) == ["epoch started"])
   }
 
+  @Test("the figures of a database are its size and the use of its connections")
+  func figures() async throws {
+    let storage = try PostgresStorage(database, schemas: [RestorationSchema.schema])
+    defer { storage.close() }
+    #expect(try await database.size() > 1 << 20)
+    let usage = storage.usage
+    #expect(usage.resource == .connections && usage.limit == database.settings.connections && usage.waiting == 0)
+    #expect((1...usage.limit).contains(usage.open) && (0...usage.open).contains(usage.used))
+  }
+
   @Test("an expired token has no holder")
   func expiry() throws {
     let passed = Locked<Int64>(0)

@@ -154,7 +154,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test("Prometheus accepts the figures of both engines and the alerts, and each alert fires")
+  @Test("Prometheus accepts the figures of a folder and the alerts, and each alert fires")
   func prometheus() async throws {
     guard let promtool = tool("promtool") else {
       Issue.record("promtool is not installed; scripts/setup --tests installs it")
