@@ -16,7 +16,7 @@ public struct FolderMigration: Sendable {
   public let account: AccountName?
   /// The applied files.
   public let files: [MigrationRecord]
-  /// Why the files of the account could not be applied; `nil` if they were. The account is unchanged in this case.
+  /// The reason why the files of the account could not be applied, which leaves the account unchanged; `nil` without a problem.
   public let problem: String?
 }
 
@@ -36,9 +36,13 @@ extension ServerFolder {
     if isTrial {
       try withTrialFolder { trial in
         try trial.migrate(named, shipped, done) { account, migrate in
-          defer { trial.removeCopies(of: account) }
-          try copyDatabases(of: account, to: trial)
-          return try migrate()
+          let result = Result {
+            try copyDatabases(of: account, to: trial)
+            return try migrate()
+          }
+          // Before the next account, so that the copies of one account at a time use space.
+          try Files.removeTree("\(trial.path)/accounts/\(account.folder)")
+          return try result.get()
         }
       }
     } else {
@@ -120,11 +124,6 @@ extension ServerFolder {
       try Files.removeTree(place)
       throw error
     }
-  }
-
-  private func removeCopies(of account: AccountName) {
-    // The folder of the trial is removed at its end, with what could not be removed here.
-    try? Files.removeTree("\(path)/accounts/\(account.folder)")
   }
 
   private func copyDatabases(of account: AccountName, to trial: ServerFolder) throws {
