@@ -26,7 +26,7 @@ struct Retention: Sendable {
   let directory: any AccountDirectory
   let environment: Environment
   let log: RequestLog
-  /// Receives the wall time of each round that this process has begun.
+  /// Receives the wall time of each round that this process has begun, after the accounts of the round were chosen.
   var began: @Sendable (Int64) -> Void = { _ in }
 
   /// The time over which a round spreads its accounts.
@@ -53,8 +53,8 @@ struct Retention: Sendable {
         } catch {
           log.failure("retention is skipped because its time cannot be stored: \(error)")
         }
-        began(environment.now)
         let visits = ownsRound ? visits(after: last, until: time?.now, at: environment.now) : []
+        began(environment.now)
         try await spread(visits, from: start) { visit in
           if visit.forgets, let time { await forget(visit.account, before: time.limit(days: days), at: time.now) }
           await expireUploads(of: visit.account, at: environment.now)
