@@ -299,7 +299,7 @@ let package = Package(
         "SyncServer", "HTTPClient",
         "RawNetwork",
         "SyncModel", "VaultStore", "CipherSQL", "SealedFiles", "RestorationModel", "CommandLineKit", "CPlatform",
-        "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "ShippedSchemas",
+        "HTTPServer", "FileServer", "SQLCipherStorage", "PostgresStorage", "ServerStorage", "ShippedSchemas",
       ], exclude: ["Data/alert-tests.yml"]),
     .testTarget(
       name: "SyncTests",

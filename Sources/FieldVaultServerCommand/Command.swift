@@ -51,6 +51,8 @@ enum Command {
     case "config example":
       try context.output.write(program.exampleConfiguration(of: ServerProgram.configuredCommand).utf8)
     case "user add": try UserAddCommand.run(context)
+    case "user link": try UserLinkCommand.run(context)
+    case "user unlink": try UserLinkCommand.unlink(context)
     case "user list": try UserListCommand.run(context)
     case "user revoke": try UserRevokeCommand.run(context)
     case "token add": try TokenAddCommand.run(context)
@@ -70,6 +72,8 @@ enum Command {
       }
     case "epoch new": try await EpochNewCommand.run(context)
     case "account list": try AccountListCommand.run(context)
+    case "account membership on": try AccountMembershipCommand.run(context, isLimited: true)
+    case "account membership off": try AccountMembershipCommand.run(context, isLimited: false)
     case "audit list": try AuditListCommand.run(context)
     case "seal-key new": try SealKeyNewCommand.run(context)
     case "seal-key rotate": try await SealKeyRotateCommand.run(context)

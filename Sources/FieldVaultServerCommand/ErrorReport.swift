@@ -76,7 +76,7 @@ struct ErrorReport {
 
   private static func exitCode(of error: ServerError) -> ExitCode {
     switch error.code {
-    case .noSuchUser, .noSuchToken, .noData: .notFound
+    case .noSuchUser, .noSuchAccount, .noSuchToken, .noData: .notFound
     case .userExists, .exists, .schemas: .refused
     case .badName, .badExpiry: .usage
     case .busy: .busy

@@ -16,6 +16,7 @@ extension ServerRemedy {
     case .nameKeyFileOfBackup: "add --key-file FILE"
     case .leaveOutSchema: "remove it from --schema, or rename the new schema"
     case .showTokens: "to list tokens: fieldvault-server token list"
+    case .showAccounts: "to list accounts: fieldvault-server account list"
     case .showUsers: "to list users: fieldvault-server user list"
     case .addToken(let user): "to add another token: fieldvault-server token add \(user)"
     }

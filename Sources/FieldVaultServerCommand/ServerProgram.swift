@@ -177,6 +177,7 @@ enum ServerProgram {
         options: sourceOptions + [
           .value("account", "A", "the account of the user; created if it is new (default: default)"),
           roleOption, expiryOption,
+          .value("record", "UUID", "the record by which membership records name the user"),
         ],
         choices: oneSource,
         examples: [Example("fieldvault-server user add ada --account water --data data > token", "")],
@@ -185,19 +186,47 @@ enum ServerProgram {
         "list", aliases: ["ls"], summary: "list all users", options: sourceOptions, choices: oneSource,
         examples: [Example("fieldvault-server user list --data data --json", "as JSON")], exitCodes: codes),
       CommandDescription(
+        "link", summary: "connect a user with the record by which membership records name the user",
+        arguments: [.required("NAME", "the name"), .required("UUID", "the record")], options: sourceOptions,
+        choices: oneSource,
+        examples: [
+          Example("fieldvault-server user link ada 0190a5b2-7c3d-7e4f-8a1b-2c3d4e5f6071 --data data", "")
+        ], exitCodes: codes),
+      CommandDescription(
+        "unlink", summary: "disconnect a user from the record", arguments: [.required("NAME", "the name")],
+        options: sourceOptions, choices: oneSource,
+        examples: [Example("fieldvault-server user unlink ada --data data", "")], exitCodes: codes),
+      CommandDescription(
         "revoke", summary: "revoke all tokens of a user, effective immediately",
         arguments: [.required("NAME", "the name")], options: sourceOptions, choices: oneSource,
         examples: [Example("fieldvault-server user revoke ada --data data", "")], exitCodes: codes),
     ])
 
   private static let account = CommandDescription(
-    "account", group: "Users", summary: "show accounts",
+    "account", group: "Users", summary: "show accounts, and limit what their users see",
     exitCodes: codes,
     subcommands: [
       CommandDescription(
         "list", aliases: ["ls"], summary: "list all accounts with the folders by which the log names them",
         options: sourceOptions,
-        examples: [Example("fieldvault-server account list --data data --json", "as JSON")], exitCodes: codes)
+        examples: [Example("fieldvault-server account list --data data --json", "as JSON")], exitCodes: codes),
+      CommandDescription(
+        "membership", summary: "limit devices to the projects of which their users are members",
+        subcommands: [
+          CommandDescription(
+            "on", summary: "limit the devices of an account, effective immediately",
+            discussion: """
+              The schema names the records that make a user a member of a project, such as the crew of a project; 'user link' \
+              names the record of each user. The creator of a project is its member until it has the first such record. Users \
+              without a record are listed. Tokens with the roles service and admin are not limited.
+              """,
+            arguments: [.required("ACCOUNT", "the account")], options: sourceOptions, choices: oneSource,
+            examples: [Example("fieldvault-server account membership on water --data data", "")], exitCodes: codes),
+          CommandDescription(
+            "off", summary: "show each user all records of the account again",
+            arguments: [.required("ACCOUNT", "the account")], options: sourceOptions, choices: oneSource,
+            examples: [Example("fieldvault-server account membership off water --data data", "")], exitCodes: codes),
+        ]),
     ])
 
   private static let roleOption = OptionDescription.value(

@@ -9,6 +9,8 @@ public struct Entities: Sendable {
   public let catalog: Catalog
   /// The constant default of each column that was added to an existing table, by entity and column.
   package var addedDefaults: [String: [String: SyncValue]] = [:]
+  /// The columns that reference the record of a user, by the entity whose records make the user a member of a project.
+  package var memberColumns: [String: String] = [:]
   /// A digest of the definitions and of the registry, which determine the entities.
   package let digest: SchemaDigest
 
@@ -30,6 +32,7 @@ public struct Entities: Sendable {
   /// Returns the queries of all rows of the registry that the entities depend on.
   private static func queries(in connection: Connection) throws -> [SQL] {
     try [tableQuery, localQuery] + SyncBehaviour.queries + AddedColumns.queries(in: connection)
+      + Memberships.queries(in: connection)
   }
 
   private static let tableQuery: SQL = "SELECT entityType, tableName FROM SyncedEntity"
@@ -55,7 +58,8 @@ public struct Entities: Sendable {
     }
     return Entities(
       all: entities.sorted { $0.type < $1.type }, catalog: catalog,
-      addedDefaults: try AddedColumns.defaults(in: connection), digest: digest)
+      addedDefaults: try AddedColumns.defaults(in: connection),
+      memberColumns: try Memberships.userColumns(in: connection), digest: digest)
   }
 
   /// Returns the entity with a type name or table name. A type counts before the table of another entity.

@@ -31,6 +31,9 @@ package protocol AccountRows {
   func record(of entityType: String, serverId: Int64) throws -> RecordName?
   /// Returns rows in the order of their sequence.
   func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage
+  /// Returns the rows of some projects, in the order of their sequence.
+  /// - Parameter numbers: the sequences, from behind the lower bound up to the upper bound.
+  func page(of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int, weight: Int) throws -> RecordPage
   /// Returns the number of records that changed after a number, including deleted ones.
   func count(after sequence: Int64, projects: Set<String>?) throws -> Int
   /// Returns the sums of digests of an entity, or of all entities.
@@ -60,6 +63,10 @@ package protocol AccountRows {
   func mark(of deviceId: String) throws -> DeviceCounter?
   /// Returns the records among some whose deletion is stored although the account did not have them.
   func tombstones(among names: [RecordName]) throws -> Set<RecordName>
+  /// Returns all memberships of some holders.
+  func memberships(of holders: [String]) throws -> [Membership]
+  /// Returns the memberships of some holders and of the creators in some projects.
+  func memberships(of projects: [String], holders: [String]) throws -> [Membership]
   /// Returns the largest stored time of a response or a deletion.
   func largestStoredTime() throws -> Int64?
   /// Returns deletions from before a time, in the order of their time, without those of seed rows.
@@ -130,6 +137,10 @@ package struct AccountChanges: Sendable {
   package var tombstones: [RecordName: Int64?] = [:]
   /// Jobs by number; `nil` removes one.
   package var jobs: [Int64: AccountJob?] = [:]
+  /// The memberships that changed.
+  package var memberships: [Membership.Key: Membership] = [:]
+  /// The projects all of whose memberships are removed.
+  package var forgottenProjects: Set<String> = []
 
   /// Creates an empty set of changes.
   package init() {}
@@ -137,6 +148,6 @@ package struct AccountChanges: Sendable {
   /// Whether there is nothing to apply.
   package var isEmpty: Bool {
     header == nil && lastServerIds.isEmpty && records.isEmpty && buckets.isEmpty && responses.isEmpty && marks.isEmpty
-      && tombstones.isEmpty && jobs.isEmpty
+      && tombstones.isEmpty && jobs.isEmpty && memberships.isEmpty && forgottenProjects.isEmpty
   }
 }

@@ -16,6 +16,8 @@ package struct EntityMap: Sendable {
   let obstructed: Set<String>
   /// The entities whose records reference a content.
   let attachments: [AttachmentEntity]
+  /// The columns that reference the record of a user, by the entity whose records make the user a member of a project.
+  let memberColumns: [String: String]
   /// For each entity, the references by which other records belong to its project.
   private let members: [String: [Dependent]]
 
@@ -31,6 +33,7 @@ package struct EntityMap: Sendable {
       }, by: \.targetType)
     self.dependents = dependents
     attachments = entities.attachments
+    memberColumns = entities.memberColumns
     let ways = ProjectPaths(tables).references
     self.ways = ways
     members = dependents.mapValues { references in
@@ -69,7 +72,8 @@ package struct EntityMap: Sendable {
       }
       return EntityDescription(
         type: table.entity.type, schemaName: table.entity.sync?.schemaName ?? "", rules: table.rules,
-        references: references, hasUserEdits: table.keepsUserEdits, digestColumns: table.digestColumns
+        references: references, hasUserEdits: table.keepsUserEdits,
+        isMembership: memberColumns[table.entity.type] != nil, digestColumns: table.digestColumns
       ) { field, value in
         guard let column = columns[field] else { return "is not a field of this entity" }
         do throws(FieldProblem) {

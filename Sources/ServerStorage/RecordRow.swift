@@ -52,6 +52,14 @@ package struct RecordRow: Sendable, Equatable {
   }
 }
 
+/// A stored record with the project that it belongs to.
+public struct LocatedRecord: Sendable {
+  /// The record.
+  public let record: ServerRecord
+  /// The UUID of the project; `nil` for a record that belongs to no project.
+  public let project: String?
+}
+
 /// The values of a record under the unique keys and the references of its entity.
 package struct RecordKeys: Sendable, Equatable {
   /// The values of the record, by unique key.

@@ -96,6 +96,16 @@ public protocol RecordReading {
   func changes(after sequence: Int64?, limit: Int, projects: Set<String>?, counted: Int?) throws -> ChangePage
   /// Returns whether a record changed after a number; `projects` as in ``changes(after:limit:projects:)``.
   func hasChange(after sequence: Int64, projects: Set<String>?) throws -> Bool
+  /// Returns the records of some projects with numbers in a range, including deleted ones.
+  /// - Parameter numbers: from behind the lower bound up to the upper bound.
+  func earlierChanges(of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int) throws -> ChangePage
+  /// Returns a record, even if it is deleted, with its project.
+  func located(_ name: RecordName) throws -> LocatedRecord?
+  /// Returns the memberships of some holders in all projects; see ``Viewer``. The cost grows with their number only.
+  func memberships(of holders: [String]) throws -> [Membership]
+  /// Returns the projects of the records that reference a content; `nil` among them for records without a project. Empty for a
+  /// content that no record references.
+  func projects(of content: String) throws -> Set<String?>
   /// Returns the digests of the records that are not deleted, by entity. The cost depends on the number of buckets,
   /// not on the number of records.
   /// - Parameter projects: as in ``changes(after:limit:projects:)``.
@@ -112,23 +122,14 @@ public protocol RecordReading {
   func claims(on content: String) throws -> [ContentClaim]
 }
 
-/// The data of a content's record about its files.
-public struct ContentClaim: Equatable, Sendable {
-  /// The key of the file, if it is encrypted.
-  public var key: [UInt8]
-  /// SHA-256 of the content that is not encrypted, in hexadecimal digits; `nil` where the record has no digest.
-  public var digest: String?
-  /// SHA-256 of the thumbnail that is not encrypted; `nil` where the record has no digest.
-  public var thumbnailDigest: String?
-
-  /// Creates a claim.
-  public init(key: [UInt8], digest: String?, thumbnailDigest: String? = nil) {
-    (self.key, self.digest, self.thumbnailDigest) = (key, digest, thumbnailDigest)
-  }
-}
-
 /// Changes an account within one transaction.
 public protocol RecordWriting: RecordReading {
+  /// The user who makes the changes; `nil` for changes by the server.
+  var sender: Viewer? { get nonmutating set }
+  /// Returns what a user is to a project, after the changes so far.
+  func standing(of viewer: Viewer, in project: String) throws -> Standing
+  /// Whether a change of this transaction begins or ends a membership.
+  var hasMembershipChanges: Bool { get }
   /// Reads what some operations will need, in a constant number of statements. Other reads cost a statement each.
   func prepare(_ operations: [OperationOutline]) throws
   /// Returns the stored response to an operation, or `nil`.
@@ -337,6 +338,8 @@ public final class EntityDescription: Sendable {
   public let references: [Reference]
   /// Whether records have `userEditedFields`.
   public let hasUserEdits: Bool
+  /// Whether records make a user a member of their project.
+  public let isMembership: Bool
   /// The columns that do not always count in digests.
   public let digestColumns: DigestColumns
   /// Returns the problem of a field's value; `nil` if it has the type of the field.
@@ -363,6 +366,7 @@ public final class EntityDescription: Sendable {
   /// Creates a description from its parts.
   public init(
     type: String, schemaName: String, rules: MergeRules, references: [Reference], hasUserEdits: Bool,
+    isMembership: Bool = false,
     digestColumns: DigestColumns = DigestColumns(),
     problem: @escaping @Sendable (_ field: String, _ value: SyncValue) -> String?
   ) {
@@ -370,7 +374,7 @@ public final class EntityDescription: Sendable {
     self.schemaName = schemaName
     self.rules = rules
     self.references = references
-    self.hasUserEdits = hasUserEdits
+    (self.hasUserEdits, self.isMembership) = (hasUserEdits, isMembership)
     self.digestColumns = digestColumns
     self.problem = problem
   }

@@ -4,6 +4,7 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
   public enum Code: String, Sendable {
     /// An unknown user.
     case noSuchUser
+    case noSuchAccount
     /// A user with this name exists.
     case userExists
     /// An unknown token.

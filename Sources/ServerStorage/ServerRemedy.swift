@@ -25,6 +25,8 @@ public enum ServerRemedy: Hashable, Sendable {
   case showTokens
   /// Show the users.
   case showUsers
+  /// Show the accounts.
+  case showAccounts
   /// Add another token for the user.
   case addToken(user: String)
 

@@ -127,7 +127,7 @@ extension OpenAPI {
       "EntityDigests": {"type": "object", "required": ["serverTime", "epoch", "cursor", "entities"], "properties": {
         "serverTime": {"$ref": "#/components/schemas/Time"}, "epoch": {"$ref": "#/components/schemas/Epoch"},
         "cursor": {"type": "string"},
-        "removedProjects": {"type": "array", "items": {"$ref": "#/components/schemas/Uuid"}},
+        "memberProjects": {"type": "array", "items": {"$ref": "#/components/schemas/Uuid"}},
         "entities": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Digest"}},
         "columns": {"type": "object", "additionalProperties": {
           "type": "object", "required": ["added", "computed"], "properties": {

@@ -61,6 +61,7 @@ package final class ServedData: Sendable {
     fileService = FileService(
       storage: files, inUse: inUse,
       claims: { account, content in try await storage.read(account) { try $0.claims(on: content) } },
+      hidden: { [records] in try await records.hiddenContents(among: $1, from: $0) },
       limits: limits.files,
       sessions: sessions, log: log, environment: environment,
       objects: objects, publicURL: settings.publicURL)

@@ -13,7 +13,11 @@ import Testing
     var changes: [String: CommittedChanges] = [:]
     for _ in 0..<Int.random(in: 1...600, using: &random) {
       let count = Int.random(in: 0...25, using: &random)
-      let projects = Bool.random(using: &random) ? Set((0..<count).map { _ in newUuid() }) : nil
+      var projects = Bool.random(using: &random) ? Set((0..<count).map { _ in newUuid() }) : nil
+      if Bool.random(using: &random) {
+        // The holders of memberships stand beside projects.
+        projects?.formUnion(Viewer(userId: 7, record: newUuid(), isLimited: true).holders)
+      }
       let author = [nil, newUuid(), "device:1,2"].randomElement(using: &random) ?? nil
       if Int.random(in: 0..<10, using: &random) == 0 {
         changes[newUuid()] = CommittedChanges(epochAt: Int64.random(in: 1...99, using: &random))

@@ -86,6 +86,9 @@ import Testing
     #expect(try directory.accounts().map(\.name) == ["house"])
   }
 
+  @Test("users have records, and accounts limit devices to memberships")
+  func memberships() throws { try checkMembershipSettings(of: directory) }
+
   @Test("the audit log has each change with the acting user, and nothing else")
   func auditLog() throws {
     let time = TestClock(1_767_225_600_000, isRunning: false)

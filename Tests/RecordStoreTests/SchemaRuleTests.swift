@@ -105,6 +105,30 @@ import Testing
     #expect(try Self.refusal(Self.schema(first, "SELECT 1;"))?.hasPrefix("own/0001_file1.sql:3: ") == true)
   }
 
+  // MARK: Membership
+
+  @Test(
+    "A membership entity references a user and belongs to a project",
+    arguments: [
+      ("'Crew', 'userId'", nil),
+      ("'Club', 'userId'", "1 rows of SyncedMembership would refer to rows of SyncedEntity that do not exist"),
+      ("'Crew', 'person'", "'person' of Crew in SyncedMembership references no record of a user"),
+      ("'Crew', 'projectId'", "'projectId' of Crew in SyncedMembership references no record of a user"),
+      ("'Person', 'bossId'", "the records of Person in SyncedMembership belong to no project"),
+    ])
+  func membership(_ row: String, _ expected: String?) throws {
+    let sql =
+      Self.table("Project") + Self.table("Person", "bossId INTEGER REFERENCES Person (id)")
+      + Self.table(
+        "Crew",
+        "projectId INTEGER NOT NULL REFERENCES Project (id), userId INTEGER NOT NULL REFERENCES Person (id), person TEXT"
+      )
+    let message = try Self.refusal(
+      Self.schema(sql + "INSERT INTO SyncedMembership (entityType, userColumn) VALUES (\(row));"))
+    guard let expected else { return #expect(message == nil) }
+    #expect(message?.contains(expected) == true, "\(message ?? "accepted")")
+  }
+
   // MARK: Local ids
 
   @Test(

@@ -11,17 +11,10 @@ import Testing
 
 /// Digests that each write keeps up to date.
 @Suite struct DigestTests {
-  // A member, because a folder goes with the last reference to it.
-  private let folder: TemporaryFolder
-  private let account = AccountName(name: "one", folder: "00000000000000000000000000000001")
+  private let one: OneAccount
+  private var account: AccountName { one.account }
 
-  init() throws { folder = try TemporaryFolder() }
-
-  private func storage() throws -> EmbeddedStorage {
-    try EmbeddedStorage(
-      in: try serverFolder(folder.path + "/data", accounts: [account.folder]), schemas: [RestorationSchema.schema],
-      accounts: [])
-  }
+  init() throws { one = try OneAccount() }
 
   /// The digests of a kind, from the digests of all its records.
   private func summed(_ type: String, _ projects: Set<String>?, in data: any RecordReading) throws -> DigestSummary {
@@ -39,7 +32,7 @@ import Testing
     "After any writes the digests of buckets are the sums of those of their records, per project and in all",
     arguments: [7_001_839, UInt64.random(in: 0...9_999_999)])
   func areKeptByWrites(seed: UInt64) async throws {
-    let storage = try self.storage()
+    let storage = try one.storage()
     defer { storage.close() }
     print("SyncServerTests areKeptByWrites: seed \(seed)")
     let houses = (0..<3).map { _ in newUuid() }
@@ -90,7 +83,7 @@ import Testing
 
   @Test("The keys and digests of an account can be computed again from its records")
   func areRebuilt() async throws {
-    let first = try self.storage()
+    let first = try one.storage()
     try await first.write(account) { data in
       for number in 0..<40 {
         let fields: SyncObject = ["title": .text("House \(number)")]
@@ -112,7 +105,7 @@ import Testing
 
   @Test("No query for digests, records, keys or references reads a whole table")
   func areLookedUp() async throws {
-    let storage = try self.storage()
+    let storage = try one.storage()
     defer { storage.close() }
     let plans = try await storage.read(account) { data -> [String] in
       let reader = try #require(data as? AccountReader)
@@ -159,7 +152,7 @@ import Testing
 
   @Test("A query for references looks up the moved ones, and reads and sorts the new ones alone")
   func newReferencesAreRead() async throws {
-    let storage = try self.storage()
+    let storage = try one.storage()
     defer { storage.close() }
     let plan = try await storage.read(account) { data -> [String] in
       let reader = try #require(data as? AccountReader)

@@ -75,3 +75,42 @@ package func checkAuditLog(of directory: any AccountDirectory, _ clock: TestCloc
   #expect(zip(entries, entries.dropFirst()).allSatisfy { $0.number < $1.number })
   for secret in [first, token, again] { #expect(!"\(entries)".contains(secret)) }
 }
+
+/// Checks the settings of memberships of a new directory, on any engine.
+package func checkMembershipSettings(of directory: any AccountDirectory) throws {
+  let record = newUuid()
+  let ada = try directory.addUser("ada", account: "water", role: .device, expires: nil, record: record).token
+  let ben = try directory.addUser("ben", account: "water", role: .device, expires: nil).token
+  let office = try directory.addUser("office", account: "water", role: .service, expires: nil).token
+  _ = try directory.addUser("cid", account: "fire", role: .device, expires: nil)
+  func viewers() throws -> [Viewer?] { try [ada, ben, office].map { try directory.member(token: $0)?.viewer } }
+  let before = try viewers()
+  #expect(before.map { $0?.record } == [record, nil, nil] && before.allSatisfy { $0?.isLimited == false })
+  #expect(Set(before.map { $0?.userId }).count == 3)
+
+  #expect(try directory.setMembership(true, of: "water") == ["ben", "office"])
+  #expect(try viewers().map { $0?.isLimited } == [true, true, false], "a service is not limited")
+  #expect(try directory.listedAccounts().map(\.limitsToMembers) == [false, true])
+  let other = newUuid()
+  try directory.linkUser("ben", to: other)
+  try directory.linkUser("ada", to: nil)
+  #expect(try viewers().map { $0?.record } == [nil, other, nil])
+  #expect(try directory.users().map(\.record) == [nil, other, nil, nil])
+  // A user who gets a token again keeps the record.
+  _ = try directory.revokeUser("ben")
+  _ = try directory.addUser("ben", account: nil, role: .device, expires: nil)
+  #expect(try directory.users().first { $0.name == "ben" }?.record == other)
+  #expect(try directory.setMembership(false, of: "water") == ["ada", "office"])
+  #expect(try viewers()[0]?.isLimited == false)
+
+  #expect(throws: ServerError.self) { try directory.linkUser("eve", to: record) }
+  #expect(throws: ServerError.self) { try directory.setMembership(true, of: "earth") }
+  let entries = try directory.auditLog(since: nil, atMost: 100).map { [$0.action, $0.user ?? "", $0.details] }
+  #expect(entries.contains(["user added", "ada", "account water, role device, record \(record)"]))
+  #expect(
+    entries.filter { $0[0] == "membership changed" }
+      == [["membership changed", "", "account water, on"], ["membership changed", "", "account water, off"]])
+  #expect(
+    entries.filter { $0[0] == "user linked" }
+      == [["user linked", "ben", "record \(other)"], ["user linked", "ada", "no record"]])
+}

@@ -27,6 +27,35 @@ import Testing
     try RunningServer(["serve", "--data", data, "--listen", "127.0.0.1:0"] + more, in: folder)
   }
 
+  @Test("Users are linked with records, and an account limits devices to memberships") func memberships() async throws {
+    let record = newUuid()
+    #expect(
+      try await run("user", "add", "ada", "--record", record.uppercased(), "--account", "water", "--data", data).status
+        == 0)
+    let wrong = try await run("user", "add", "eve", "--record", "seven", "--data", data)
+    #expect(wrong.status == 2 && wrong.errors.contains("record must be a UUID"))
+    #expect(try await run("user", "add", "ben", "--account", "water", "--data", data).status == 0)
+    let on = try await run("account", "membership", "on", "water", "--data", data)
+    #expect(on.status == 0 && on.errors.contains("users without a record, whom no membership can name: ben"))
+    #expect(try await run("user", "link", "ben", record, "--data", data).status == 0)
+    #expect(try await run("user", "link", "ben", "seven", "--data", data).status == 2)
+    #expect(try await run("user", "link", "eve", record, "--data", data).status == 4)
+    let json = try await run("account", "membership", "on", "water", "--data", data, "--json")
+    #expect(try SyncValue(parsing: json.output) == ["membership": true, "usersWithoutRecord": []])
+    #expect(try await run("user", "list", "--data", data).output.components(separatedBy: record).count == 3)
+    #expect(try await run("user", "unlink", "ada", "--data", data).status == 0)
+    let list = try await run("user", "list", "--data", data, "--json")
+    guard case .array(let users) = try SyncValue(parsing: list.output) else { throw Unexpected(list.output) }
+    #expect(users.map { $0["record"] } == [.null, .text(record)])
+    let accounts = try await run("account", "list", "--data", data, "--json")
+    guard case .array(let rows) = try SyncValue(parsing: accounts.output) else { throw Unexpected(accounts.output) }
+    #expect(rows.map { $0["membership"] } == [true])
+    #expect(try await run("account", "membership", "off", "water", "--data", data).status == 0)
+    let missing = try await run("account", "membership", "on", "fire", "--data", data)
+    #expect(missing.status == 4 && missing.errors.contains("account list"))
+    #expect(try await run("account", "membership", "--data", data).status == 2)
+  }
+
   @Test("User commands return their exit codes and store no token in plaintext") func usersAndExitCodes() async throws {
     let added = try await run("user", "add", "ada", "--account", "water", "--data", data)
     #expect(added.status == 0 && added.output.hasPrefix("fv_") && added.output.count == 47)

@@ -10,6 +10,7 @@ extension FileService {
     guard let name = ContentName(text: "\(words["content"] ?? "")/\(words["variant"] ?? "")") else {
       throw HTTPProblem.noSuchContent
     }
+    guard try await hidden(call.caller, [name.content]).isEmpty else { throw HTTPProblem.noSuchContent }
     guard let (stored, file) = try await storage.open(call.caller.account, name) else {
       // A redirect would have the client send its token to the store.
       if try await objects?.knows(call.caller.account, name) == true { throw HTTPProblem.inObjectStore }
@@ -20,11 +21,15 @@ extension FileService {
 
   /// `POST /v1/files/missing`: returns the files that the server lacks.
   func missing(_ call: RouteCall<Member>) async throws -> Response {
+    let names = try names(call)
+    let hidden = try await hidden(call.caller, names.map(\.name.content))
     var lacking: [(file: String, name: ContentName)] = []
-    for (file, name) in try names(call) where try await storage.content(call.caller.account, name) == nil {
+    for (file, name) in names {
+      if !hidden.contains(name.content), try await storage.content(call.caller.account, name) != nil { continue }
       lacking.append((file, name))
     }
-    let found = try await inObjectStore(call.caller.account, lacking.map(\.name))
+    let found = try await inObjectStore(
+      call.caller.account, lacking.map(\.name).filter { !hidden.contains($0.content) })
     let missing = lacking.filter { !found.contains($0.name) }
     return .json(MissingFilesResponse(missing: missing.map(\.file)).wire)
   }
@@ -32,7 +37,9 @@ extension FileService {
   /// `POST /v1/files/digests`: the digests of the server's files.
   func digests(_ call: RouteCall<Member>) async throws -> Response {
     var held: [String: FileDigestsResponse.Held] = [:]
-    for (file, name) in try names(call) {
+    let names = try names(call)
+    let hidden = try await hidden(call.caller, names.map(\.name.content))
+    for (file, name) in names where !hidden.contains(name.content) {
       var digest = try await storage.digest(call.caller.account, name)
       if digest == nil { digest = try await refusing { try await objects?.digest(call.caller.account, name) } }
       guard let digest else { continue }

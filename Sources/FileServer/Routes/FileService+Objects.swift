@@ -59,6 +59,7 @@ extension FileService {
     }
     guard limits.contentTypes.takes(request.contentType) else { throw HTTPProblem.typeNotTaken(limits.contentTypes) }
     let account = call.caller.account
+    try await refuseHidden(name.content, call.caller)
     // A content that another member sent before its record came is compared now.
     let claims = try await claims(account, name.content)
     try await storage.prove(account, name, claims)
@@ -84,6 +85,7 @@ extension FileService {
     let name = try name(call)
     let id = try call.body(as: FileConfirmation.self).upload
     let account = call.caller.account
+    try await refuseHidden(name.content, call.caller)
     let claims = try await claims(account, name.content)
     try await refusing { try await objects.confirm(account, name, by: call.caller.userId, id, at: now, claims: claims) }
     return .json(FileConfirmed(content: "/v1/files/\(name.content)/\(name.variant.rawValue)").wire)
@@ -93,6 +95,7 @@ extension FileService {
   private func downloadAddress(_ call: RouteCall<Member>, _ objects: ObjectFiles) async throws -> Response {
     let name = try name(call)
     let account = call.caller.account
+    guard try await hidden(call.caller, [name.content]).isEmpty else { throw HTTPProblem.noSuchContent }
     let address = try await refusing { try await objects.addressToFetch(account, name) }
     if let address { return .json(address.wire) }
     guard try await storage.content(account, name) != nil else { throw HTTPProblem.noSuchContent }

@@ -12,6 +12,7 @@ extension FileService {
     let checksum = try UploadChecksum(call.request)
     try check(headers, room: length ?? limits.fileBytes)
     let account = call.caller.account
+    try await refuseHidden(metadata.name.content, call.caller)
     let upload = try await refusing {
       // A content that another member sent before its record came is compared now.
       var claims: [ContentClaim] = []

@@ -1,6 +1,7 @@
 import CipherSQL
 import HTTPServer
 import ServerStorage
+import SyncModel
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -15,6 +16,8 @@ package struct FileService: Sendable {
   let inUse: @Sendable (AccountName, [String]) async throws -> Set<String>
   /// Returns the claims of an account's records about a content.
   let claims: @Sendable (AccountName, String) async throws -> [ContentClaim]
+  /// Returns the contents among some that a user must not learn of.
+  let hidden: @Sendable (Member, [String]) async throws -> Set<String>
   let limits: FileLimits
   let sessions: UploadSessions
   let log: RequestLog
@@ -29,12 +32,13 @@ package struct FileService: Sendable {
   package init(
     storage: any FileStorage, inUse: @escaping @Sendable (AccountName, [String]) async throws -> Set<String>,
     claims: @escaping @Sendable (AccountName, String) async throws -> [ContentClaim] = { _, _ in [] },
+    hidden: @escaping @Sendable (Member, [String]) async throws -> Set<String> = { _, _ in [] },
     limits: FileLimits, sessions: UploadSessions, log: RequestLog, environment: Environment,
     objects: ObjectFiles? = nil, publicURL: String = ""
   ) {
     (self.storage, self.inUse, self.claims, self.limits) = (storage, inUse, claims, limits)
     (self.sessions, self.log, self.objects, self.publicURL) = (sessions, log, objects, publicURL)
-    self.environment = environment
+    (self.environment, self.hidden) = (environment, hidden)
     limiter = RateLimiter(
       burst: limits.requestBurst, perSecond: limits.requestsPerSecond, clock: environment.clock)
     dialects = FileDialects(limiter)
@@ -65,6 +69,11 @@ package struct FileService: Sendable {
       Route("GET", Self.contentPattern, .authenticated { try await self.content($0) }, dialects.content),
       Route("HEAD", Self.contentPattern, .authenticated { try await self.content($0) }, dialects.content),
     ]
+  }
+
+  /// Refuses to take a content of records that the user does not see.
+  func refuseHidden(_ content: String, _ member: Member) async throws {
+    guard try await hidden(member, [content]).isEmpty else { throw HTTPProblem.contentOfOthers }
   }
 
   var now: Int64 { environment.now }
@@ -106,6 +115,9 @@ extension HTTPProblem {
     507, "The quota is exceeded", "remove unneeded files, or ask for a larger quota",
     type: "urn:fieldvault:quota-exceeded")
   static let diskFull = HTTPProblem(507, "No space left", "the disk of the server is full", retryAfter: 300)
+  static let contentOfOthers = HTTPProblem(
+    403, "Not a member of the project", "only members of the project can send this content",
+    type: ServerProblem.notMember)
   static let noSuchContent = HTTPProblem(404, "No such content", "its upload was never completed, or it was removed")
 
   static func offsetMismatch(_ offset: Int64) -> HTTPProblem {

@@ -20,7 +20,8 @@ extension PostgresDirectory {
   private static let accountsWithUsers = Statement(
     """
     SELECT account.name, replace(account.account_id::text, '-', ''), account.created_at,
-      (SELECT count(*) FROM fieldvault.member AS member WHERE member.account_id = account.account_id)
+      (SELECT count(*) FROM fieldvault.member AS member WHERE member.account_id = account.account_id),
+      account.limits_to_members
     FROM fieldvault.account AS account ORDER BY account.name COLLATE "C"
     """)
 
@@ -30,8 +31,38 @@ extension PostgresDirectory {
       try connection.run(Self.accountsWithUsers()).map { row in
         ListedAccount(
           account: AccountName(name: row.text(0), folder: row.text(1)), users: Int(row.integer(3)),
-          createdAt: Self.time(row.integer(2)))
+          createdAt: Self.time(row.integer(2)), limitsToMembers: row.flag(4))
       }
+    }
+  }
+
+  static let setRecord = Statement("UPDATE fieldvault.member SET record_uuid = $2::text WHERE name = $1::text")
+
+  /// Connects a user with a record.
+  public func linkUser(_ name: String, to record: String?) throws {
+    try change { connection in
+      try checkUser(name, connection)
+      _ = try connection.run(Self.setRecord(.text(name), .optional(record)))
+      try note(.linked(user: name, to: record), connection)
+    }
+  }
+
+  private static let limitAccount = Statement(
+    "UPDATE fieldvault.account SET limits_to_members = $2::boolean WHERE name = $1::text")
+  private static let usersWithoutRecord = Statement(
+    """
+    SELECT member.name FROM fieldvault.member AS member JOIN fieldvault.account AS account USING (account_id)
+    WHERE account.name = $1::text AND member.record_uuid IS NULL ORDER BY member.name COLLATE "C"
+    """)
+
+  /// Sets whether an account limits devices to the projects of which their users are members.
+  public func setMembership(_ isLimited: Bool, of account: String) throws -> [String] {
+    try change { connection in
+      guard try connection.run(Self.limitAccount(.text(account), .flag(isLimited))).changedCount == 1 else {
+        throw ServerError.noSuchAccount(account)
+      }
+      try note(.changedMembership(of: account, isLimited: isLimited), connection)
+      return try connection.run(Self.usersWithoutRecord(.text(account))).map { $0.text(0) }
     }
   }
 

@@ -125,7 +125,7 @@ public final class PostgresDirectory: AccountDirectory {
   private static let memberByHash = Statement(
     """
     SELECT token.token_id, token.role, token.user_id, member.name, account.name,
-      replace(account.account_id::text, '-', ''), token.expires_at
+      replace(account.account_id::text, '-', ''), token.expires_at, member.record_uuid, account.limits_to_members
     FROM fieldvault.token AS token
     JOIN fieldvault.member AS member USING (account_id, user_id)
     JOIN fieldvault.account AS account USING (account_id)
@@ -147,7 +147,8 @@ public final class PostgresDirectory: AccountDirectory {
         TokenRole(rawValue: row.text(1)).map { role in
           let account = AccountName(name: row.text(4), folder: row.text(5))
           let member = Member(
-            tokenId: row.integer(0), role: role, userId: row.integer(2), name: row.text(3), account: account)
+            tokenId: row.integer(0), role: role, userId: row.integer(2), name: row.text(3), account: account,
+            record: row.optionalText(7), limitsToMembers: row.flag(8))
           return (member, row.optionalInteger(6))
         }
       } ?? nil
@@ -183,7 +184,7 @@ public final class PostgresDirectory: AccountDirectory {
 
   /// Adds a user with a first token, or gives a user without a valid token a new one.
   public func addUser(
-    _ name: String, account: String?, role: TokenRole, expires: Date?
+    _ name: String, account: String?, role: TokenRole, expires: Date?, record: String?
   ) throws -> (account: String, token: String) {
     try Self.check(name, "user")
     if let account { try Self.check(account, "account") }
@@ -196,7 +197,8 @@ public final class PostgresDirectory: AccountDirectory {
       let target = own?.0 ?? account ?? Self.defaultAccount
       try makeAccount(target, connection)
       if own == nil { _ = try connection.run(Self.insertUser(.text(name), .text(target), .integer(now))) }
-      try note(.added(user: name, to: target, role, expires: expires?.sqlText), connection)
+      if let record { _ = try connection.run(Self.setRecord(.text(name), .text(record))) }
+      try note(.added(user: name, to: target, role, expires: expires?.sqlText, record: record), connection)
       return (target, try add(to: name, role, label: nil, expires, connection).token)
     }
   }
@@ -204,10 +206,11 @@ public final class PostgresDirectory: AccountDirectory {
   private static let allUsers = Statement(
     """
     SELECT member.name, account.name, member.created_at,
-      CASE WHEN bool_and(token.revoked_at IS NOT NULL) THEN max(token.revoked_at) END
+      CASE WHEN bool_and(token.revoked_at IS NOT NULL) THEN max(token.revoked_at) END, member.record_uuid
     FROM fieldvault.member AS member JOIN fieldvault.account AS account USING (account_id)
       LEFT JOIN fieldvault.token AS token USING (account_id, user_id)
-    GROUP BY member.account_id, member.user_id, member.name, account.name, member.created_at ORDER BY member.name COLLATE "C"
+    GROUP BY member.account_id, member.user_id, member.name, account.name, member.created_at, member.record_uuid
+    ORDER BY member.name COLLATE "C"
     """)
 
   /// Returns all users, by name.
@@ -216,7 +219,7 @@ public final class PostgresDirectory: AccountDirectory {
       try connection.run(Self.allUsers()).map { row in
         ListedUser(
           name: row.text(0), account: row.text(1), createdAt: Self.time(row.integer(2)),
-          revokedAt: row.optionalInteger(3).map(Self.time))
+          revokedAt: row.optionalInteger(3).map(Self.time), record: row.optionalText(4))
       }
     }
   }
@@ -238,7 +241,7 @@ public final class PostgresDirectory: AccountDirectory {
     }
   }
 
-  private func checkUser(_ name: String, _ connection: PostgresConnection) throws {
+  func checkUser(_ name: String, _ connection: PostgresConnection) throws {
     let found = try connection.run(Self.userAccount(.text(name), .integer(0)))
     guard found.count == 1 else { throw ServerError.noSuchUser(name) }
   }

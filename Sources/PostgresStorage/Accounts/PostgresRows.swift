@@ -52,14 +52,25 @@ class PostgresRows: AccountRows {
     """)
 
   final func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage {
+    try page(limit: limit, weight: weight, after: selection.after) { sequence, limit in
+      var selection = selection
+      selection.after = sequence
+      let statement = selection.onlyLive && !selection.withSeeds ? Self.livePage : Self.page
+      return statement.with([account] + selection.values + [.integer(limit)])
+    }
+  }
+
+  /// - Parameter command: returns the query of the rows after a number of the sequence.
+  final func page(
+    limit: Int, weight: Int, after sequence: Int64,
+    _ command: (_ sequence: Int64, _ limit: Int64) -> Statement.Command
+  ) throws -> RecordPage {
     var page = RecordPage(rows: [], isLast: true)
-    var selection = selection
-    var left = weight
+    var (sequence, left) = (sequence, weight)
     // Parts, because a whole page of large records would take much memory.
     while true {
       let part = min(Self.rowsAtOnce, limit - page.rows.count)
-      let statement = selection.onlyLive && !selection.withSeeds ? Self.livePage : Self.page
-      let found = try run(statement.with([account] + selection.values + [.integer(Int64(part + 1))]))
+      let found = try run(command(sequence, Int64(part + 1)))
       for index in 0..<min(found.count, part) {
         guard left > 0 else {
           page.isLast = false
@@ -74,7 +85,7 @@ class PostgresRows: AccountRows {
         page.isLast = false
         return page
       }
-      selection.after = last.record.sequence
+      sequence = last.record.sequence
     }
   }
 

@@ -104,7 +104,7 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
     add(Self.addEpoch(account, .text(epoch), .integer(header.epochStart), .integer(epochStartedAt)))
   }
 
-  /// Responses, devices, tombstones and jobs.
+  /// Responses, devices, tombstones, jobs and memberships.
   private func applyRest(of changes: AccountChanges) {
     if !changes.responses.isEmpty {
       let responses = changes.responses.map { (IndexText.of($0.key), $0.value) }.sorted { $0.0 < $1.0 }
@@ -136,6 +136,14 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
           account, .integer(job.number), .text(job.kind.rawValue), .text(job.name.entityType),
           .text(job.name.entityUuid), .integer(Int64(job.reference)), .optional(job.after), .integer(job.time)))
     }
+    for membership in changes.memberships.values {
+      let key = membership.key
+      add(
+        Self.setMembership(
+          account, .text(key.source), .text(key.holder), .text(key.project), .flag(membership.isMember),
+          .integer(membership.sequence)))
+    }
+    for project in changes.forgottenProjects { add(Self.removeMemberships(account, .text(project))) }
   }
 
   func removeDerived() throws {
@@ -297,6 +305,15 @@ extension PostgresRowsWriter {
     """)
   private static let removeJob = Statement(
     "DELETE FROM fieldvault.job WHERE account_id = $1::uuid AND number = $2::bigint")
+  private static let setMembership = Statement(
+    """
+    INSERT INTO fieldvault.membership (account_id, source, holder, project, is_member, sequence)
+    VALUES ($1::uuid, $2::text, $3::text, $4::text, $5::boolean, $6::bigint)
+    ON CONFLICT (account_id, project, source, holder)
+    DO UPDATE SET is_member = excluded.is_member, sequence = excluded.sequence
+    """)
+  private static let removeMemberships = Statement(
+    "DELETE FROM fieldvault.membership WHERE account_id = $1::uuid AND project = $2::text")
   private static let removeAllValues = Statement("DELETE FROM fieldvault.unique_key WHERE account_id = $1::uuid")
   private static let removeAllReferences = Statement("DELETE FROM fieldvault.reference WHERE account_id = $1::uuid")
   private static let removeAllBuckets = Statement("DELETE FROM fieldvault.bucket WHERE account_id = $1::uuid")

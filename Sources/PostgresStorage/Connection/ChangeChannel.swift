@@ -155,16 +155,19 @@ final class ChangeChannel: Sendable {
   /// The number of changes of an account between two queries after which all of its devices are told.
   private static let mostChanges: Int64 = 1_000
 
-  /// The last change of each project after a number.
+  /// The last change of each project, and of the memberships of each holder, after a number.
   private static let projects = Statement(
     """
     SELECT replace(known.account_id::text, '-', ''), found.project, found.last, found.count
     FROM unnest($1::text[]::uuid[], $2::text[]::bigint[]) AS known (account_id, last)
     CROSS JOIN LATERAL (
       SELECT project, max(sequence) AS last, count(*) AS count FROM (
-        SELECT project, sequence FROM fieldvault.record
-        WHERE account_id = known.account_id AND sequence > known.last ORDER BY sequence LIMIT \(mostChanges)
-      ) AS record GROUP BY project
+        (SELECT project, sequence FROM fieldvault.record
+        WHERE account_id = known.account_id AND sequence > known.last ORDER BY sequence LIMIT \(mostChanges))
+        UNION ALL
+        (SELECT holder, sequence FROM fieldvault.membership
+        WHERE account_id = known.account_id AND sequence > known.last ORDER BY sequence LIMIT \(mostChanges))
+      ) AS changed GROUP BY project
     ) AS found
     """)
 

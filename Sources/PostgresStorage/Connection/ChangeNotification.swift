@@ -2,7 +2,7 @@ import Platform
 import ServerStorage
 
 /// The text by which a node tells others of changes: the node, then for each account its folder, the numbers of its first and
-/// last change, the device that made the changes, and the projects, or `*` if the changes concern all devices, or `!` if they
+/// last change, the device that made the changes, and the projects with the holders of changed memberships, or `*` if the changes concern all devices, or `!` if they
 /// begin an epoch. The device is empty if it is unknown. `NODE,ACCOUNT:FIRST:LAST:DEVICE:*,ACCOUNT:FIRST:LAST:DEVICE:PROJECT`
 struct ChangeNotification: Equatable {
   let node: String

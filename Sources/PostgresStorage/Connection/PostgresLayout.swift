@@ -366,5 +366,24 @@ enum PostgresLayout {
       statements: [
         "ALTER TABLE fieldvault.token ADD COLUMN last_used_at bigint -- of the last request, at most a minute late"
       ]),
+    Migration(
+      version: 6, name: "memberships",
+      statements: [
+        """
+        CREATE TABLE fieldvault.membership ( -- the projects that each user sees; one that has ended stays
+          account_id uuid NOT NULL,
+          source text COLLATE "C" NOT NULL, -- the uuid of the membership record, or of the project for its creator
+          holder text COLLATE "C" NOT NULL, -- record=UUID, user=NUMBER or everyone
+          project text COLLATE "C" NOT NULL,
+          is_member boolean NOT NULL,
+          sequence bigint NOT NULL, -- of the change with which it began or ended
+          PRIMARY KEY (account_id, project, source, holder)
+        )
+        """,
+        "CREATE INDEX membership_holder ON fieldvault.membership (account_id, holder, project)",
+        "CREATE INDEX membership_sequence ON fieldvault.membership (account_id, sequence)",
+        "ALTER TABLE fieldvault.member ADD COLUMN record_uuid text -- by which membership records name the user",
+        "ALTER TABLE fieldvault.account ADD COLUMN limits_to_members boolean NOT NULL DEFAULT false",
+      ]),
   ]
 }

@@ -28,6 +28,7 @@ package enum SchemaRules {
     guard isLast else { return }
     try checkCase(registered, entities, connection)
     try checkCycles(entities)
+    try checkMemberships(entities)
   }
 
   // MARK: Entity names
@@ -146,5 +147,34 @@ package enum SchemaRules {
       open += keys.filter { $0.child.type == last }.map { path + [$0] }
     }
     return nil
+  }
+
+  // MARK: Membership
+
+  /// A record makes the user that one of its columns references a member of the project that it belongs to.
+  private static func checkMemberships(_ entities: Entities) throws {
+    let tables = Dictionary(
+      entities.all.compactMap { entity in RecordTable(entity, in: entities).map { (entity.type, $0) } },
+      uniquingKeysWith: { $1 })
+    let ways = ProjectPaths(tables).references
+    for (type, name) in entities.memberColumns.sorted(by: { $0.key < $1.key }) {
+      guard let table = tables[type] else {
+        throw SchemaViolation(
+          "SyncedMembership names '\(type)', which is no synced entity", atText: type,
+          remedy: "the entities are \(tables.keys.sorted().joined(separator: ", "))")
+      }
+      guard let column = table.columns.first(where: { $0.name == name }), let reference = column.reference,
+        reference.entityType != ProjectPaths.projectType
+      else {
+        throw SchemaViolation(
+          "'\(name)' of \(type) in SyncedMembership references no record of a user", atText: name,
+          remedy: "name a synced column with a reference to the entity of the users")
+      }
+      guard ways[type]?.contains(where: { $0.column != name }) == true else {
+        throw SchemaViolation(
+          "the records of \(type) in SyncedMembership belong to no project", atText: type,
+          remedy: "add a NOT NULL column that references a \(ProjectPaths.projectType)")
+      }
+    }
   }
 }

@@ -7,7 +7,7 @@ enum BookkeepingSchema {
   static let tables = [
     "SchemaMigration", "ServerState", "ServerEpoch", "ServerRecord", "ServerUniqueKey", "ServerReference",
     "ServerNewReference", "ServerCounter", "ServerBucket", "ServerAnswer", "ServerDevice", "ServerTombstone",
-    "ServerJob",
+    "ServerJob", "ServerMembership",
   ]
 
   static let schema = Schema(
@@ -281,6 +281,22 @@ enum BookkeepingSchema {
           INSERT INTO ServerReference (entityType, reference, target, entityUuid)
             SELECT entityType, ',bucket', substr(entityUuid, -2), entityUuid FROM ServerRecord;
           DROP INDEX ServerRecord_bucket;
+          """),
+      MigrationFile(
+        version: 12, name: "memberships",
+        sql: """
+          -- The projects that each user sees. They follow from the records, which are searched when the schemas change. A membership
+          -- that has ended stays.
+          CREATE TABLE ServerMembership (
+            source TEXT NOT NULL, -- the uuid of the membership record, or of the project for its creator
+            holder TEXT NOT NULL, -- record=UUID, user=NUMBER or everyone
+            project TEXT NOT NULL,
+            isMember INTEGER NOT NULL CHECK (isMember IN (0, 1)),
+            sequence INTEGER NOT NULL, -- of the change with which it began or ended
+            PRIMARY KEY (project, source, holder)
+          ) STRICT, WITHOUT ROWID;
+
+          CREATE INDEX ServerMembership_holder ON ServerMembership (holder, project);
           """),
     ])
 }

@@ -59,14 +59,18 @@ class EmbeddedRows: AccountRows {
   }
 
   final func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage {
-    var page = RecordPage(rows: [], isLast: true)
-    var left = weight
-    let sql: SQL = """
+    try page(
+      """
       SELECT sequence, entityType, entityUuid, serverId, version, firstVersion, isDeleted, isCascaded, rootType, rootUuid,
         project, digest, createdAt, updatedAt, storedAt, fields, userEditedFields, editTimes, fieldVersions, startVersions,
         serviceFields, keys
       FROM ServerRecord WHERE sequence > \(selection.after) AND \(selection.condition) ORDER BY sequence
-      """
+      """, limit: limit, weight: weight)
+  }
+
+  private func page(_ sql: SQL, limit: Int, weight: Int) throws -> RecordPage {
+    var page = RecordPage(rows: [], isLast: true)
+    var left = weight
     try connection.withStatement(sql.text) { statement in
       try statement.bind(sql.arguments)
       while try statement.step() {
@@ -80,6 +84,21 @@ class EmbeddedRows: AccountRows {
       }
     }
     return page
+  }
+
+  final func page(
+    of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int, weight: Int
+  ) throws -> RecordPage {
+    try page(
+      """
+      SELECT sequence, entityType, entityUuid, serverId, version, firstVersion, isDeleted, isCascaded, rootType, rootUuid,
+        project, digest, createdAt, updatedAt, storedAt, fields, userEditedFields, editTimes, fieldVersions, startVersions,
+        serviceFields, keys
+      FROM ServerRecord INDEXED BY ServerRecord_live
+      WHERE isDeleted IN (0, 1) AND project IN (\(list: projects.sorted())) AND sequence > \(numbers.lowerBound)
+        AND sequence <= \(numbers.upperBound)
+      ORDER BY sequence
+      """, limit: limit, weight: weight)
   }
 
   final func count(after sequence: Int64, projects: Set<String>?) throws -> Int {
@@ -260,6 +279,24 @@ class EmbeddedRows: AccountRows {
       }
       return found
     }
+  }
+
+  final func memberships(of holders: [String]) throws -> [Membership] {
+    try holders.flatMap { try memberships(where: "holder = \($0)") }
+  }
+
+  final func memberships(of projects: [String], holders: [String]) throws -> [Membership] {
+    try projects.flatMap { project in
+      try memberships(where: "project = \(project) AND source = \(project)")
+        + holders.flatMap { try memberships(where: "holder = \($0) AND project = \(project)") }
+    }
+  }
+
+  private func memberships(where condition: SQL) throws -> [Membership] {
+    try connection.fetchRows(
+      "SELECT source, holder, project, isMember, sequence FROM ServerMembership WHERE \(condition)", as: String.self,
+      String.self, String.self, Bool.self, Int64.self
+    ).map { Membership(Membership.Key(source: $0.0, holder: $0.1, project: $0.2), isMember: $0.3, sequence: $0.4) }
   }
 
   final func largestStoredTime() throws -> Int64? {

@@ -64,7 +64,7 @@ final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
     try applyRest(of: changes)
   }
 
-  /// Responses, devices, tombstones and jobs.
+  /// Responses, devices, tombstones, jobs and memberships.
   private func applyRest(of changes: AccountChanges) throws {
     for (key, (response, storedAt)) in changes.responses.sorted(by: { $0.key < $1.key }) {
       try run(
@@ -102,6 +102,18 @@ final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
         ON CONFLICT (number) DO UPDATE SET reference = excluded.reference, after = excluded.after
         """, .integer(job.number), .text(job.kind.rawValue), .text(job.name.entityType), .text(job.name.entityUuid),
         .integer(Int64(job.reference)), job.after.sqlArgument, .integer(job.time))
+    }
+    for membership in changes.memberships.values {
+      let key = membership.key
+      try run(
+        """
+        INSERT INTO ServerMembership (source, holder, project, isMember, sequence) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT (project, source, holder) DO UPDATE SET isMember = excluded.isMember, sequence = excluded.sequence
+        """, .text(key.source), .text(key.holder), .text(key.project), .integer(membership.isMember ? 1 : 0),
+        .integer(membership.sequence))
+    }
+    for project in changes.forgottenProjects {
+      try run("DELETE FROM ServerMembership WHERE project = ?", .text(project))
     }
   }
 

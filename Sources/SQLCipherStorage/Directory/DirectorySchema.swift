@@ -115,5 +115,12 @@ enum DirectorySchema {
       MigrationFile(
         version: 6, name: "last_use_of_tokens",
         sql: "ALTER TABLE Token ADD COLUMN lastUsedAt TEXT; -- of the last request, at most a minute late"),
+      MigrationFile(
+        version: 7, name: "membership",
+        sql: """
+          ALTER TABLE Member ADD COLUMN recordUuid TEXT; -- the record by which membership records name the user
+          -- 1 if devices see only the projects of which their users are members.
+          ALTER TABLE Account ADD COLUMN limitsToMembers INTEGER NOT NULL DEFAULT 0 CHECK (limitsToMembers IN (0, 1));
+          """),
     ])
 }

@@ -11,7 +11,7 @@ import SyncModel
 extension ServerDirectory {
   /// Adds a user with a first token, or gives a user without a valid token a new one.
   public func addUser(
-    _ name: String, account: String?, role: TokenRole = .device, expires: Date? = nil
+    _ name: String, account: String?, role: TokenRole = .device, expires: Date? = nil, record: String? = nil
   ) throws -> (account: String, token: String) {
     try Self.check(name, "user")
     if let account { try Self.check(account, "account") }
@@ -40,8 +40,9 @@ extension ServerDirectory {
         INSERT INTO Member (accountId, name, createdAt)
         SELECT accountId, \(name), \(now) FROM Account WHERE name = \(target) ON CONFLICT (name) DO NOTHING
         """)
+      if let record { try connection.execute("UPDATE Member SET recordUuid = \(record) WHERE name = \(name)") }
       let new = NewToken(role: role, label: nil, expires: expires)
-      try note(.added(user: name, to: target, role, expires: expires?.sqlText), connection)
+      try note(.added(user: name, to: target, role, expires: expires?.sqlText, record: record), connection)
       return (target, try Self.add(new, to: name, at: now, connection).token)
     }
   }
@@ -61,11 +62,12 @@ extension ServerDirectory {
       try connection.fetchRows(
         """
         SELECT Member.name, Account.name, Member.createdAt,
-          CASE count(Token.hash) - count(revokedAt) WHEN 0 THEN max(revokedAt) END
+          CASE count(Token.hash) - count(revokedAt) WHEN 0 THEN max(revokedAt) END, recordUuid
         FROM Member JOIN Account USING (accountId) LEFT JOIN Token USING (userId)
         GROUP BY userId ORDER BY Member.name
-        """, as: String.self, String.self, String.self, Optional<String>.self)
-    }.map { ListedUser(name: $0.0, account: $0.1, createdAt: $0.2, revokedAt: $0.3) }
+        """, as: String.self, String.self, String.self, Optional<String>.self,
+        Optional<String>.self)
+    }.map { ListedUser(name: $0.0, account: $0.1, createdAt: $0.2, revokedAt: $0.3, record: $0.4) }
   }
 
   /// Returns all accounts with their users, by name.
@@ -73,10 +75,38 @@ extension ServerDirectory {
     try database.read { connection in
       try connection.fetchRows(
         """
-        SELECT Account.name, folder, count(userId), Account.createdAt FROM Account LEFT JOIN Member USING (accountId)
+        SELECT Account.name, folder, count(userId), Account.createdAt, limitsToMembers
+        FROM Account LEFT JOIN Member USING (accountId)
         GROUP BY accountId ORDER BY Account.name
-        """, as: String.self, String.self, Int.self, String.self)
-    }.map { ListedAccount(account: AccountName(name: $0.0, folder: $0.1), users: $0.2, createdAt: $0.3) }
+        """, as: String.self, String.self, Int.self, String.self, Bool.self)
+    }.map {
+      ListedAccount(
+        account: AccountName(name: $0.0, folder: $0.1), users: $0.2, createdAt: $0.3, limitsToMembers: $0.4)
+    }
+  }
+
+  /// Connects a user with a record.
+  public func linkUser(_ name: String, to record: String?) throws {
+    try database.write { connection in
+      try Self.checkUser(name, connection)
+      try connection.execute("UPDATE Member SET recordUuid = \(record) WHERE name = \(name)")
+      try note(.linked(user: name, to: record), connection)
+    }
+  }
+
+  /// Sets whether an account limits devices to the projects of which their users are members.
+  public func setMembership(_ isLimited: Bool, of account: String) throws -> [String] {
+    try database.write { connection in
+      let count = try connection.execute(
+        "UPDATE Account SET limitsToMembers = \(isLimited) WHERE name = \(account)")
+      guard count == 1 else { throw ServerError.noSuchAccount(account) }
+      try note(.changedMembership(of: account, isLimited: isLimited), connection)
+      return try connection.fetch(
+        """
+        SELECT Member.name FROM Member JOIN Account USING (accountId)
+        WHERE Account.name = \(account) AND recordUuid IS NULL ORDER BY Member.name
+        """, as: String.self)
+    }
   }
 
   /// Revokes the tokens of a user at once.

@@ -74,7 +74,7 @@ public final class ServerDirectory: AccountDirectory {
     return try database.read { connection in
       try connection.withStatement(
         """
-        SELECT tokenId, role, Member.userId, Member.name, Account.name, Account.folder
+        SELECT tokenId, role, Member.userId, Member.name, Account.name, Account.folder, recordUuid, limitsToMembers
         FROM Token JOIN Member USING (userId) JOIN Account USING (accountId)
         WHERE hash = ? AND revokedAt IS NULL AND (expiresAt IS NULL OR expiresAt > ?)
         """
@@ -85,7 +85,8 @@ public final class ServerDirectory: AccountDirectory {
         return Member(
           tokenId: try statement.row.decode(at: 0), role: role, userId: try statement.row.decode(at: 2),
           name: try statement.row.decode(at: 3),
-          account: AccountName(name: try statement.row.decode(at: 4), folder: try statement.row.decode(at: 5)))
+          account: AccountName(name: try statement.row.decode(at: 4), folder: try statement.row.decode(at: 5)),
+          record: try statement.row.decode(at: 6), limitsToMembers: try statement.row.decode(at: 7))
       }
     }
   }

@@ -20,6 +20,20 @@ package struct AccountReader: RecordReading {
     try rows.records([name]).first.flatMap { map.completed($0.record) }
   }
 
+  package func located(_ name: RecordName) throws -> LocatedRecord? {
+    guard let row = try rows.records([name]).first, let record = map.completed(row.record) else { return nil }
+    return LocatedRecord(record: record, project: row.project)
+  }
+
+  package func memberships(of holders: [String]) throws -> [Membership] { try rows.memberships(of: holders) }
+
+  package func earlierChanges(
+    of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int
+  ) throws -> ChangePage {
+    let page = try rows.page(of: projects, in: numbers, limit: limit, weight: Self.pageWeight)
+    return try self.page(page, end: numbers.upperBound) { _ in 1 }
+  }
+
   package func sharedVersion(of record: ServerRecord, with epoch: String) throws -> Int64? {
     try epochs.sharedVersion(of: record.version, startVersions: record.startVersions, with: epoch)
   }
@@ -37,16 +51,22 @@ package struct AccountReader: RecordReading {
     let selection = PageSelection(
       after: sequence ?? 0, projects: projects, onlyLive: sequence == nil, withSeeds: sequence == nil)
     let page = try rows.page(selection, limit: limit, weight: Self.pageWeight)
+    return try self.page(page, end: lastSequence) { end in
+      // The following pages have deletions as well.
+      try counted.map { $0 - page.rows.count } ?? rows.count(after: end, projects: projects)
+    }
+  }
+
+  /// - Parameters:
+  ///   - end: the number with which the last page ends.
+  ///   - remaining: returns the number of changes after a number.
+  private func page(_ page: RecordPage, end: Int64, remaining: (Int64) throws -> Int) throws -> ChangePage {
     let deleted = try willBeDeleted(page.rows)
     // A record that will be deleted comes under a higher number then.
     let records = page.rows.compactMap { deleted.contains($0.name) ? nil : map.completed($0.record) }
-    guard !page.isLast, let last = page.rows.last else {
-      return ChangePage(records: records, end: try lastSequence, remaining: 0)
-    }
+    guard !page.isLast, let last = page.rows.last else { return ChangePage(records: records, end: end, remaining: 0) }
     let end = last.record.sequence
-    // The following pages have deletions as well.
-    let remaining = try counted.map { $0 - page.rows.count } ?? rows.count(after: end, projects: projects)
-    return ChangePage(records: records, end: end, remaining: max(1, remaining))
+    return ChangePage(records: records, end: end, remaining: max(1, try remaining(end)))
   }
 
   package func hasChange(after sequence: Int64, projects: Set<String>?) throws -> Bool {
@@ -99,14 +119,39 @@ package struct AccountReader: RecordReading {
     }
   }
 
+  package func projects(of content: String) throws -> Set<String?> {
+    try map.attachments.reduce(into: []) { projects, attachment in
+      projects.formUnion(try rows.records(names(of: content, attachment.entity.type)).map(\.project))
+    }
+  }
+
+  /// Returns the records of an entity that reference a content.
+  private func names(of content: String, _ type: String) throws -> [RecordName] {
+    let reference = ReferenceValue(entityType: type, reference: EntityMap.contentReference, target: content)
+    return try rows.dependents(reference, after: nil, limit: .max).map { RecordName(type, $0) }
+  }
+
   package func claims(on content: String) throws -> [ContentClaim] {
     try map.attachments.compactMap { attachment in
-      let type = attachment.entity.type
-      let reference = ReferenceValue(entityType: type, reference: EntityMap.contentReference, target: content)
-      let names = try rows.dependents(reference, after: nil, limit: .max).map { RecordName(type, $0) }
+      let names = try names(of: content, attachment.entity.type)
       let oldest = try rows.records(names).min { $0.record.serverId < $1.record.serverId }
       return oldest.map { ContentClaim($0.record.state.fields) }
     }
+  }
+}
+
+/// The data of a content's record about its files.
+public struct ContentClaim: Equatable, Sendable {
+  /// The key of the file, if it is encrypted.
+  public var key: [UInt8]
+  /// SHA-256 of the content that is not encrypted, in hexadecimal digits; `nil` where the record has no digest.
+  public var digest: String?
+  /// SHA-256 of the thumbnail that is not encrypted; `nil` where the record has no digest.
+  public var thumbnailDigest: String?
+
+  /// Creates a claim.
+  public init(key: [UInt8], digest: String?, thumbnailDigest: String? = nil) {
+    (self.key, self.digest, self.thumbnailDigest) = (key, digest, thumbnailDigest)
   }
 }
 

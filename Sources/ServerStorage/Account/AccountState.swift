@@ -30,6 +30,8 @@ struct AccountState {
     case tombstone(RecordName, Int64??)
     case job(Int64, AccountJob??)
     case serverId(String, Int64?)
+    case membership(Membership.Key, Membership?)
+    case forgottenProject(String)
   }
 
   /// The beginning of a part that may fail.
@@ -75,6 +77,8 @@ struct AccountState {
       case .tombstone(let name, let time): changes.tombstones[name] = time
       case .job(let number, let job): changes.jobs[number] = job
       case .serverId(let type, let last): changes.lastServerIds[type] = last
+      case .membership(let key, let membership): changes.memberships[key] = membership
+      case .forgottenProject(let project): changes.forgottenProjects.remove(project)
       }
     }
     partCount -= 1
@@ -167,6 +171,17 @@ struct AccountState {
   mutating func setTombstone(_ time: Int64?, of name: RecordName) {
     note(.tombstone(name, changes.tombstones[name]))
     changes.tombstones[name] = .some(time)
+  }
+
+  mutating func set(_ membership: Membership) {
+    note(.membership(membership.key, changes.memberships[membership.key]))
+    changes.memberships[membership.key] = membership
+  }
+
+  /// Removes all memberships of a project, which is forgotten.
+  mutating func forgetProject(_ uuid: String) {
+    guard changes.forgottenProjects.insert(uuid).inserted else { return }
+    note(.forgottenProject(uuid))
   }
 
   /// Adds a job in place of one for the same record.

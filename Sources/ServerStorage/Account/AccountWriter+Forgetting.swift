@@ -39,7 +39,7 @@ extension AccountWriter {
       header.horizon = max(header.horizon, stored.record.sequence)
       header.forgottenVersion = max(header.forgottenVersion, stored.record.version)
     }
-    state.set(nil, of: name, over: stored)
+    try put(nil, of: name, over: stored)
   }
 
   /// Returns whether another record references a record.

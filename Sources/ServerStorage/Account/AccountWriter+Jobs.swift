@@ -181,7 +181,7 @@ extension AccountWriter {
     var row = stored
     row.isCascaded = isCascaded
     row.record.deletedWith = root
-    state.set(row, of: name, over: stored)
+    try put(row, of: name, over: stored)
   }
 
   package func keepDeleted(_ record: ServerRecord) throws {

@@ -18,10 +18,10 @@ extension AccountWriter {
         createdAt: seed.createdAt, state: state, fieldVersions: [:], firstVersion: 0,
         startVersions: startVersions(after: nil))
       let row = RecordRow(record: record, digest: map.digest(of: record), storedAt: time, keys: RecordKeys())
-      self.state.set(row, of: seed.name, over: nil)
+      try put(row, of: seed.name, over: nil)
     }
     // A row may reference a later one, whose key or project it needs.
-    for row in try withKeys(seeds.map(\.name)) { state.set(row, of: row.name, over: try self.row(row.name)) }
+    for row in try withKeys(seeds.map(\.name)) { try put(row, of: row.name, over: self.row(row.name)) }
     var hasChanged = true
     while hasChanged {
       hasChanged = false
@@ -32,7 +32,7 @@ extension AccountWriter {
         }
         var row = stored
         row.project = project
-        state.set(row, of: seed.name, over: stored)
+        try put(row, of: seed.name, over: stored)
         hasChanged = true
       }
     }

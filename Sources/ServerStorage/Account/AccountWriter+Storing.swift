@@ -59,7 +59,7 @@ extension AccountWriter {
     row.project = try project(of: row.record)
     row.digest = map.digest(of: row.record)
     row.storedAt = time
-    state.set(row, of: row.name, over: stored)
+    try put(row, of: row.name, over: stored)
     if let stored, stored.project != row.project {
       // The dependents of a record that moved to another project move with it.
       addJob(.project, row.name, at: time)

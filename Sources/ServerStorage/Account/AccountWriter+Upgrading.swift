@@ -58,7 +58,7 @@ extension AccountWriter {
     }
     try adopt(seeds, at: time)
     // Records that a file has removed.
-    for row in rows.values where map.tables[row.name.entityType] != nil { state.set(nil, of: row.name, over: row) }
+    for row in rows.values where map.tables[row.name.entityType] != nil { try put(nil, of: row.name, over: row) }
     try renameResponses(renames)
     try rebuild()
     return try database.read { try MigrationRecord.all(in: $0) }
@@ -182,12 +182,13 @@ extension AccountWriter {
     for start in stride(from: 0, to: names.count, by: Self.rowsAtOnce) {
       let page = try withKeys(Array(names[start..<min(start + Self.rowsAtOnce, names.count)]))
       try loadHolders(of: page.filter(\.record.state.isDeleted).flatMap(\.uniqueValues))
+      try loadMemberships(of: page)
       for var row in page {
         if row.record.state.isDeleted {
           row.keys.released = Set(try row.uniqueValues.filter { try holder($0) != nil }.map(\.key))
         }
         row.digest = map.digest(of: row.record)
-        state.set(row, of: row.name, over: nil)
+        try put(row, of: row.name, over: nil)
       }
       try flush()
     }

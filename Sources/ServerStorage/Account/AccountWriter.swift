@@ -28,6 +28,10 @@ package final class AccountWriter: RecordWriting {
   private var authors: Set<String>? = []
   /// The device that makes the following changes; `nil` if no device makes them.
   var author: String?
+  package var sender: Viewer?
+  /// The memberships that were read, and the holders whose memberships in a project were read.
+  private(set) var loadedMemberships: [Membership.Key: Membership] = [:]
+  private var loadedMembers: [String: Set<String>] = [:]
   /// The number of dependents that may still change in this transaction.
   var left = AccountWriter.dependentsPerWrite
   var isWorking = false
@@ -75,7 +79,9 @@ package final class AccountWriter: RecordWriting {
       if let project = row.project { changedProjects?.insert(project) } else { changedProjects = nil }
     }
     (loaded, loadedHolders, loadedResponses, lastServerIds) = ([:], [:], [:], nil)
+    for key in changes.memberships.keys { changedProjects?.insert(key.holder) }
     (loadedTombstones, loadedDependents) = ([:], [:])
+    (loadedMemberships, loadedMembers) = ([:], [:])
   }
 
   /// A reader of the state after the changes so far.
@@ -128,6 +134,20 @@ package final class AccountWriter: RecordWriting {
 
   package func claims(on content: String) throws -> [ContentClaim] { try reader.claims(on: content) }
 
+  package func projects(of content: String) throws -> Set<String?> { try reader.projects(of: content) }
+
+  package func memberships(of holders: [String]) throws -> [Membership] { try reader.memberships(of: holders) }
+
+  package func earlierChanges(of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int) throws -> ChangePage
+  {
+    try reader.earlierChanges(of: projects, in: numbers, limit: limit)
+  }
+
+  package func located(_ name: RecordName) throws -> LocatedRecord? {
+    try applyPendingCascades(to: name)
+    return try row(name).map { LocatedRecord(record: $0.record, project: $0.project) }
+  }
+
   package func attempt<Result>(_ body: () throws -> Result) throws -> Result {
     let part = state.beginPart()
     do {
@@ -153,6 +173,10 @@ package final class AccountWriter: RecordWriting {
     for name in dependents { if let row = try row(name) { values.formUnion(map.parentValues(of: row)) } }
     try loadHolders(of: values.filter { loadedHolders[$0] == nil })
     try load(values.compactMap { loadedHolders[$0] ?? nil })
+    if let sender, sender.isLimited {
+      let names = operations.flatMap { ($0.record.map { [$0] } ?? []) + $0.referenced }
+      try loadMemberships(of: names.compactMap { try row($0)?.project }, holders: sender.holders)
+    }
   }
 
   private func loadResponses(to keys: [String]) throws {
@@ -206,6 +230,16 @@ package final class AccountWriter: RecordWriting {
     if unknown.isEmpty { return }
     for name in unknown { loaded[name] = .some(nil) }
     for row in try rows.records(Array(unknown)) { loaded[row.name] = .some(map.completed(row)) }
+  }
+
+  /// Reads the memberships of some holders and of the creators in some projects, which are not known yet.
+  func loadMemberships(of projects: some Sequence<String>, holders: [String]) throws {
+    let unknown = Set(projects).filter { loadedMembers[$0]?.isSuperset(of: holders) != true }
+    if unknown.isEmpty { return }
+    for membership in try rows.memberships(of: unknown.sorted(), holders: holders) {
+      loadedMemberships[membership.key] = membership
+    }
+    for project in unknown { loadedMembers[project, default: []].formUnion(holders) }
   }
 
   /// Returns the row of a record as it is now, without the changes that jobs will make.

@@ -28,12 +28,21 @@ public protocol AccountDirectory: Sendable {
   ///   - account: created if missing; `nil` for the user's existing account, otherwise
   ///     ``AccountDirectory/defaultAccount``.
   ///   - expires: the expiry time; `nil` if the token does not expire.
+  ///   - record: the UUID of the record of the user; `nil` keeps that of an existing user.
   /// - Returns: the account, and the token, which is never stored.
   /// - Throws: ``ServerError`` with `userExists` while the user has a valid token or belongs to another account, with
   ///   `badName`, with `badExpiry`.
   func addUser(
-    _ name: String, account: String?, role: TokenRole, expires: Date?
+    _ name: String, account: String?, role: TokenRole, expires: Date?, record: String?
   ) throws -> (account: String, token: String)
+  /// Connects a user with a record, by which membership records name the user.
+  /// - Parameter record: the UUID of the record; `nil` for none.
+  /// - Throws: ``ServerError`` with `noSuchUser`.
+  func linkUser(_ name: String, to record: String?) throws
+  /// Sets whether an account limits devices to the projects of which their users are members.
+  /// - Returns: the names of the users without a record, whom no membership record can name.
+  /// - Throws: ``ServerError`` with `noSuchAccount`.
+  func setMembership(_ isLimited: Bool, of account: String) throws -> [String]
   /// Returns all users, by name.
   func users() throws -> [ListedUser]
   /// Returns all accounts with their users, by name.
@@ -99,6 +108,13 @@ public protocol AccountDirectory: Sendable {
 }
 
 extension AccountDirectory {
+  /// Adds a user without a record.
+  package func addUser(
+    _ name: String, account: String?, role: TokenRole, expires: Date?
+  ) throws -> (account: String, token: String) {
+    try addUser(name, account: account, role: role, expires: expires, record: nil)
+  }
+
   /// The default account of a user.
   public static var defaultAccount: String { "default" }
 
@@ -136,6 +152,11 @@ extension ServerError {
     ServerError(.noSuchUser, "no user \(user)", remedy: .showUsers)
   }
 
+  /// The account is unknown.
+  package static func noSuchAccount(_ name: String) -> ServerError {
+    ServerError(.noSuchAccount, "no account \(name)", remedy: .showAccounts)
+  }
+
   /// The token is unknown.
   package static func noSuchToken(_ id: Int64) -> ServerError {
     ServerError(.noSuchToken, "no token \(id)", remedy: .showTokens)
@@ -150,9 +171,12 @@ public struct ListedAccount: Sendable, Equatable {
   public let users: Int
   /// The creation time, ISO 8601.
   public let createdAt: String
+  /// Whether devices see only the projects of which their users are members.
+  public let limitsToMembers: Bool
 
-  package init(account: AccountName, users: Int, createdAt: String) {
+  package init(account: AccountName, users: Int, createdAt: String, limitsToMembers: Bool) {
     (self.account, self.users, self.createdAt) = (account, users, createdAt)
+    self.limitsToMembers = limitsToMembers
   }
 }
 
@@ -166,9 +190,12 @@ public struct ListedUser: Sendable, Equatable {
   public let createdAt: String
   /// The time when the last valid token was revoked; `nil` while a token is valid.
   public let revokedAt: String?
+  /// The UUID of the record of the user; `nil` without one.
+  public let record: String?
 
-  package init(name: String, account: String, createdAt: String, revokedAt: String?) {
+  package init(name: String, account: String, createdAt: String, revokedAt: String?, record: String?) {
     (self.name, self.account, self.createdAt, self.revokedAt) = (name, account, createdAt, revokedAt)
+    self.record = record
   }
 }
 

@@ -8,6 +8,8 @@ public struct AuditEvent: Sendable, Equatable {
     case userRevoked = "user revoked"
     case tokenAdded = "token added"
     case tokenRevoked = "token revoked"
+    case userLinked = "user linked"
+    case membershipChanged = "membership changed"
     case epochStarted = "epoch started"
     case sealKeysRotated = "seal keys rotated"
     case backedUp = "backed up"
@@ -27,9 +29,24 @@ public struct AuditEvent: Sendable, Equatable {
   }
 
   /// A user was added, or got a token again.
-  package static func added(user: String, to account: String, _ role: TokenRole, expires: String?) -> AuditEvent {
+  package static func added(
+    user: String, to account: String, _ role: TokenRole, expires: String?, record: String?
+  ) -> AuditEvent {
     AuditEvent(
-      .userAdded, user: user, ["account \(account)", "role \(role.rawValue)", expires.map { "expires \($0)" }])
+      .userAdded, user: user,
+      [
+        "account \(account)", "role \(role.rawValue)", expires.map { "expires \($0)" }, record.map { "record \($0)" },
+      ])
+  }
+
+  /// A user was connected with a record, or no longer is.
+  package static func linked(user: String, to record: String?) -> AuditEvent {
+    AuditEvent(.userLinked, user: user, [record.map { "record \($0)" } ?? "no record"])
+  }
+
+  /// The account limits devices to the projects of their users, or no longer does.
+  package static func changedMembership(of account: String, isLimited: Bool) -> AuditEvent {
+    AuditEvent(.membershipChanged, ["account \(account)", isLimited ? "on" : "off"])
   }
 
   /// The tokens of a user were revoked.

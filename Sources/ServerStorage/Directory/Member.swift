@@ -12,10 +12,19 @@ public struct Member: Hashable, Sendable {
   public let name: String
   /// The account whose records the user sees.
   public let account: AccountName
+  /// The user as the records name it. The account limits devices to the projects of the user if its operator has turned that on.
+  public let viewer: Viewer
 
   /// Creates a holder from its parts.
-  package init(tokenId: Int64, role: TokenRole, userId: Int64, name: String, account: AccountName) {
+  /// - Parameters:
+  ///   - record: the UUID of the record of the user; `nil` without one.
+  ///   - limitsToMembers: whether the account limits devices to the projects of their users.
+  package init(
+    tokenId: Int64, role: TokenRole, userId: Int64, name: String, account: AccountName, record: String? = nil,
+    limitsToMembers: Bool = false
+  ) {
     (self.tokenId, self.role, self.userId, self.name, self.account) = (tokenId, role, userId, name, account)
+    viewer = Viewer(userId: userId, record: record, isLimited: limitsToMembers && role == .device)
   }
 }
 

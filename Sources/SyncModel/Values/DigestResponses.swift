@@ -8,19 +8,20 @@ public struct EntityDigests: Equatable, Sendable {
   public var cursor: String
   /// The digests by entity. Entities without records may be absent.
   public var entities: [String: DigestSummary]
-  /// The projects that are no longer in the user's scope; see ``ChangesPage/removedProjects``.
-  public var removedProjects: [String]
+  /// The projects of which the user is a member, if the user sees only those; otherwise `nil`. The records of other projects are not
+  /// among the digests.
+  public var memberProjects: Set<String>?
   /// The columns that digests may omit, by entity. Entities without such columns are absent.
   public var columns: [String: DigestColumns]
 
   /// Creates digests; `serverTime` is in milliseconds since 1970-01-01 UTC.
   public init(
-    serverTime: Int64, epoch: String, cursor: String, entities: [String: DigestSummary], removedProjects: [String] = [],
-    columns: [String: DigestColumns] = [:]
+    serverTime: Int64, epoch: String, cursor: String, entities: [String: DigestSummary],
+    columns: [String: DigestColumns] = [:], memberProjects: Set<String>? = nil
   ) {
     self.serverTime = serverTime
     self.epoch = epoch
-    self.removedProjects = removedProjects
+    self.memberProjects = memberProjects
     self.cursor = cursor
     self.entities = entities
     self.columns = columns
@@ -34,8 +35,8 @@ extension EntityDigests: WireMessage {
     self.init(
       serverTime: try reader.time("serverTime"), epoch: try reader.text("epoch"), cursor: try reader.text("cursor"),
       entities: try reader.summaries("entities"),
-      removedProjects: try reader.optional("removedProjects", reader.names) ?? [],
-      columns: try reader.columns("columns"))
+      columns: try reader.columns("columns"),
+      memberProjects: try reader.optional("memberProjects", reader.names).map { Set($0) })
   }
 
   /// The digests in the wire format.
@@ -43,7 +44,7 @@ extension EntityDigests: WireMessage {
     .object(
       SyncObject(present: [
         "cursor": .text(cursor), "entities": .summaries(entities), "epoch": .text(epoch),
-        "removedProjects": removedProjects.isEmpty ? nil : .names(Set(removedProjects)),
+        "memberProjects": memberProjects.map { .names($0) },
         "serverTime": .time(serverTime),
         "columns": columns.isEmpty ? nil : .object(SyncObject(columns.map { ($0.key, $0.value.wire) })),
       ]))

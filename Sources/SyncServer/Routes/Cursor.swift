@@ -8,20 +8,27 @@ struct Cursor: Equatable {
   let position: ChangePosition
   /// The number of changes after this cursor that an earlier page has counted; `nil` at the end.
   var remaining: Int?
+  /// What the device has of the projects of a user who sees only some; `nil` for a device that reads all projects.
+  var members: MemberPosition?
 
   private static let version = "1"
 
-  init(_ position: ChangePosition, remaining: Int? = nil) { (self.position, self.remaining) = (position, remaining) }
+  init(_ position: ChangePosition, remaining: Int? = nil, members: MemberPosition? = nil) {
+    (self.position, self.remaining, self.members) = (position, remaining, members)
+  }
 
   /// Parses a device's cursor.
   /// - Throws: ``HTTPProblem`` with 410.
   init(_ text: String) throws(HTTPProblem) {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-    guard 4...5 ~= parts.count, parts[0] == Self.version, let sequence = Int64(parts[2]), let floor = Int64(parts[3]),
+    guard 4...6 ~= parts.count, parts[0] == Self.version, let sequence = Int64(parts[2]), let floor = Int64(parts[3]),
       sequence >= 0, floor >= 0
     else { throw .unknownCursor }
     position = ChangePosition(epoch: String(parts[1]), sequence: sequence, floor: floor)
-    remaining = parts.count == 5 ? Int(parts[4]) : nil
+    remaining = parts.count > 4 ? Int(parts[4]) : nil
+    guard parts.count == 6 else { return }
+    guard let members = MemberPosition(parts[5]) else { throw .unknownCursor }
+    self.members = members
   }
 
   /// Parses a device's cursor and checks that the server can continue from it.
@@ -33,11 +40,45 @@ struct Cursor: Equatable {
 
   /// Returns the cursor at another change of the same pull.
   func moved(to sequence: Int64) -> Cursor {
-    Cursor(ChangePosition(epoch: position.epoch, sequence: sequence, floor: position.floor))
+    Cursor(ChangePosition(epoch: position.epoch, sequence: sequence, floor: position.floor), members: members)
   }
 
   var text: String {
-    "\(Self.version).\(position.epoch).\(position.sequence).\(position.floor)" + (remaining.map { ".\($0)" } ?? "")
+    let rest = members.map { ".\(remaining.map(String.init) ?? "").\($0.text)" } ?? remaining.map { ".\($0)" }
+    return "\(Self.version).\(position.epoch).\(position.sequence).\(position.floor)" + (rest ?? "")
+  }
+}
+
+/// What a device has of the projects that its user sees.
+struct MemberPosition: Equatable {
+  /// The number of the last change of a membership that the pages of the device have followed.
+  var followed: Int64
+  /// The older changes that the device still has to read of projects which its user has gained; `nil` if it has all.
+  var backlog: Backlog?
+
+  /// Changes of gained projects.
+  struct Backlog: Equatable {
+    /// The projects were gained after this number.
+    let since: Int64
+    /// The device has read up to this number.
+    var after: Int64
+    /// The last number to read. The device has the later changes of these projects.
+    let until: Int64
+  }
+
+  init(followed: Int64, backlog: Backlog? = nil) { (self.followed, self.backlog) = (followed, backlog) }
+
+  init?(_ text: Substring) {
+    let numbers = text.split(separator: "-", omittingEmptySubsequences: false).map { Int64($0) ?? -1 }
+    guard [1, 4].contains(numbers.count), numbers.allSatisfy({ $0 >= 0 }) else { return nil }
+    followed = numbers[0]
+    guard numbers.count == 4 else { return }
+    guard numbers[2] <= numbers[3] else { return nil }
+    backlog = Backlog(since: numbers[1], after: numbers[2], until: numbers[3])
+  }
+
+  var text: String {
+    ([followed] + (backlog.map { [$0.since, $0.after, $0.until] } ?? [])).map(String.init).joined(separator: "-")
   }
 }
 

@@ -11,6 +11,7 @@ struct PushBatch {
   /// The time to store with changes and responses; see ``RetentionClock``.
   let storedAt: Int64
   let role: TokenRole
+  let viewer: Viewer
   let log: RequestLog
   /// Records of which an operation of this request was not stored, with that operation.
   private var notStored: [RecordName: SentOperation] = [:]
@@ -19,13 +20,14 @@ struct PushBatch {
 
   init(
     entities: [String: EntityDescription], epochs: EpochHistory, now: Int64, storedAt: Int64, role: TokenRole,
-    log: RequestLog
+    viewer: Viewer, log: RequestLog
   ) {
     self.entities = entities
     self.epochs = epochs
     self.now = now
     self.storedAt = storedAt
     self.role = role
+    self.viewer = viewer
     self.log = log
   }
 
@@ -67,12 +69,13 @@ struct PushBatch {
       notStored[operation.name] = sent
       return .waiting(for: other)
     }
+    let gate = MemberGate(viewer: viewer, entities: entities, storage: storage)
     let handler = PushHandler(
       entities: entities, storage: storage, epochs: epochs, role: role, now: now, storedAt: storedAt)
     do {
       // The effect and the response are stored together or not at all.
       let (outcome, taken) = try storage.attempt {
-        let handled = try handler.handle(operation)
+        let handled = try gate.admit(operation) { try handler.handle(operation) }
         if handled.outcome.isFinal {
           let response = PushResult(operationId: sent.id, outcome: handled.outcome).wire.json
           try storage.keep(response: response, to: sent.content, at: storedAt)

@@ -83,7 +83,7 @@ struct PushHandler {
       return try storage.hasTombstone(of: operation.name) ? conflict(.deletedRemotely, [], nil) : nil
     case .update:
       if operation.patch.isDeleted == false, try storage.hasTombstone(of: operation.name) { return nil }
-      return .rejected(HTTPProblem(404, "No such record", "an update does not create a record").problem)
+      return .rejected(HTTPProblem.noSuchRecord.problem)
     }
   }
 
@@ -207,7 +207,8 @@ extension PushResult.Outcome {
   var isFinal: Bool {
     switch self {
     case .accepted, .merged, .conflict: true
-    case .rejected(let problem): problem.status < 500
+    // A refused user may become a member.
+    case .rejected(let problem): problem.status < 500 && problem.type != ServerProblem.notMember
     case .waiting: false
     }
   }

@@ -5,16 +5,21 @@ import SyncModel
 extension SyncService {
   func digests(_ call: RouteCall<Member>) async throws -> Response {
     let projects = try call.projects()
+    let viewer = viewer(call.caller)
     let columns = storage.entities.mapValues(\.digestColumns).filter { $0.value != DigestColumns() }
     let now = now
     return try await storage.read(call.caller.account) { data in
-      let entities = try data.entityDigests(projects: projects)
+      let scope = try data.scope(of: viewer)
+      let entities = try data.entityDigests(projects: MemberScope.part(of: projects, seenBy: scope))
       let end = try data.lastSequence
       let epoch = try data.epochs.current
-      let cursor = Cursor(ChangePosition(epoch: epoch, sequence: end, floor: end))
+      let cursor = Cursor(
+        ChangePosition(epoch: epoch, sequence: end, floor: end),
+        members: scope.map { _ in MemberPosition(followed: end) })
       return .json(
         EntityDigests(
-          serverTime: now, epoch: epoch, cursor: cursor.text, entities: entities, columns: columns
+          serverTime: now, epoch: epoch, cursor: cursor.text, entities: entities, columns: columns,
+          memberProjects: scope?.projects
         ).wire)
     }
   }
@@ -22,7 +27,9 @@ extension SyncService {
   func buckets(_ call: RouteCall<Member>) async throws -> Response {
     let projects = try call.projects()
     let type = try entityType(call)
+    let viewer = viewer(call.caller)
     return try await storage.read(call.caller.account) { data in
+      let projects = MemberScope.part(of: projects, seenBy: try data.scope(of: viewer))
       let buckets = try data.bucketDigests(of: type, projects: projects)
       return .json(
         BucketDigests(epoch: try data.epochs.current, buckets: buckets, bucketLimit: limits.bucketsPerRequest).wire)
@@ -33,7 +40,9 @@ extension SyncService {
     let projects = try call.projects()
     let type = try entityType(call)
     let buckets = try buckets(named: call.variables["buckets"] ?? "")
+    let viewer = viewer(call.caller)
     return try await storage.read(call.caller.account) { data in
+      let projects = MemberScope.part(of: projects, seenBy: try data.scope(of: viewer))
       if buckets.count > 1 {
         let digests = try data.bucketDigests(of: type, projects: projects)
         let count = buckets.reduce(0) { $0 + (digests[$1]?.count ?? 0) }

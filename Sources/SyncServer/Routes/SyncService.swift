@@ -25,6 +25,8 @@ struct SyncService: Sendable {
   /// Receives the result of each operation.
   private let counted: @Sendable (PushResult.Outcome) -> Void
   private let waiting: Locked<WaitingPlaces>
+  /// Whether the schemas have records that make users members of projects.
+  private let hasMemberships: Bool
 
   init(
     storage: any RecordStorage, limits: ServerLimits, serverUuid: String, log: RequestLog, environment: Environment,
@@ -34,6 +36,7 @@ struct SyncService: Sendable {
     (self.storage, self.limits, self.serverUuid, self.log) = (storage, limits, serverUuid, log)
     (self.environment, self.isPresigned, self.storingTime) = (environment, isPresigned, storingTime)
     self.counted = counted
+    hasMemberships = storage.entities.values.contains(where: \.isMembership)
     waiting = Locked(WaitingPlaces(limit: limits.waiters, perUser: limits.waitersPerUser))
     limiter = RateLimiter(
       burst: limits.requestBurst, perSecond: limits.requestsPerSecond, clock: environment.clock)
@@ -48,6 +51,12 @@ struct SyncService: Sendable {
   func change(_ limits: ServerLimits) {
     limiter.change(burst: limits.requestBurst, perSecond: limits.requestsPerSecond)
     waiting.withLock { ($0.limit, $0.limitPerUser) = (limits.waiters, limits.waitersPerUser) }
+  }
+
+  /// Returns the caller as the records name it.
+  func viewer(_ member: Member) -> Viewer {
+    let viewer = member.viewer
+    return hasMemberships ? viewer : Viewer(userId: viewer.userId, record: viewer.record)
   }
 
   private var openAPI: OpenAPI { OpenAPI(limits: limits, isPresigned: isPresigned) }
@@ -138,14 +147,16 @@ extension SyncService {
     let mark = DeviceCounter(counter: request.deviceCounter, operations: sent.map(\.content))
     // A client that disconnects cancels its request. The work continues, and the repeated request finds the stored
     // responses.
-    let (role, storedAt) = (call.caller.role, storingTime(now))
+    let (role, viewer, storedAt) = (call.caller.role, viewer(call.caller), storingTime(now))
     let work = startTask { [storage, now, log] in
       try await storage.write(call.caller.account) { [entities = storage.entities] data in
+        data.sender = viewer
         try data.prepare(sent.map { $0.outline(in: entities) })
         if mark.provesCopy(after: try data.mark(of: device)) { throw HTTPProblem.deviceCopied }
         try data.keep(mark, of: device, at: storedAt)
         let batch = PushBatch(
-          entities: entities, epochs: try data.epochs, now: now, storedAt: storedAt, role: role, log: log)
+          entities: entities, epochs: try data.epochs, now: now, storedAt: storedAt, role: role, viewer: viewer,
+          log: log)
         return try Self.perform(sent, cursor: cursor, batch, in: data)
       }
     }
@@ -161,7 +172,11 @@ extension SyncService {
     var batch = batch
     var response = PushResponse(serverTime: batch.now, epoch: batch.epochs.current, cursor: nil, results: [])
     for operation in operations { response.results.append(try batch.perform(operation, in: data)) }
-    if let text, batch.isUnmodified, let cursor = try known(text, data), cursor.position.sequence == before {
+    // The next page for a user who sees some projects follows the memberships that changed.
+    let followsMemberships = batch.viewer.isLimited && data.hasMembershipChanges
+    if let text, batch.isUnmodified, !followsMemberships, let cursor = try known(text, data),
+      cursor.position.sequence == before
+    {
       // No other device changed a record: this one has seen everything up to here.
       response.cursor = cursor.moved(to: try data.lastSequence).text
     }
@@ -197,8 +212,12 @@ extension SyncService {
     let text = call.request.query["cursor"]
     let entities = storage.entities
     let now = now
+    let viewer = viewer(call.caller)
+    if viewer.isLimited { return try await memberChanges(call, viewer, limit: limit, projects: projects) }
     return try await storage.read(call.caller.account) { data in
       let cursor = try text.map { try Cursor($0, for: data) }
+      // A device that has read only some projects compares what it has.
+      guard cursor?.members == nil else { throw HTTPProblem.unknownCursor }
       let page = try data.changes(
         after: cursor?.position.sequence, limit: limit, projects: projects, counted: cursor?.remaining)
       let epoch = try data.epochs.current
@@ -224,8 +243,17 @@ extension SyncService {
     if let device, !PushId.isValid(device) {
       throw HTTPProblem.invalid("deviceId must have 1 to \(PushId.greatestLength) bytes", field: "deviceId")
     }
-    let request = ChangeRequest(
-      after: cursor.position, projects: try call.projects(), device: device, seconds: seconds)
+    let projects = try call.projects()
+    let viewer = viewer(call.caller)
+    guard viewer.isLimited == (cursor.members != nil) else { throw HTTPProblem.unknownCursor }
+    var followed = projects
+    if viewer.isLimited {
+      guard let topics = try await memberTopics(call.caller.account, viewer, cursor, projects: projects) else {
+        return .json(WatchResponse(changed: true).wire, device: device)
+      }
+      followed = topics
+    }
+    let request = ChangeRequest(after: cursor.position, projects: followed, device: device, seconds: seconds)
     let begin = environment.clock.instant()
     let place = WaitingPlaces.Place(
       account: call.caller.account.folder, user: call.caller.userId, end: begin + .seconds(seconds))
@@ -262,14 +290,17 @@ extension SyncService {
     }
     let entities = storage.entities
     let now = now
+    let viewer = viewer(call.caller)
     try await storage.applyPendingCascades(call.caller.account, uuids.map { RecordName(type, $0) })
     return try await storage.read(call.caller.account) { data in
+      let scope = try data.scope(of: viewer)
       let current = try data.epochs.current
       var found: [RemoteRecord] = []
       var missing: [String] = []
       var weight = 0
       for uuid in uuids {
-        if let record = try data.record(RecordName(type, uuid)) {
+        if let located = try data.located(RecordName(type, uuid)), scope?.includes(located.project) != false {
+          let record = located.record
           weight += record.weight
           if weight > Self.responseWeight, !found.isEmpty { throw Self.tooMuch }
           // Within one epoch all versions are shared.

@@ -58,6 +58,14 @@ import Testing
     try checkAuditLog(of: directory, time, actor: "olga as root")
   }
 
+  @Test("Users have records, and accounts limit devices to memberships")
+  func memberships() throws {
+    let folder = try TemporaryFolder()
+    let directory = try ServerDirectory(in: try ServerFolder(folder.path + "/data", isCreating: true))
+    defer { directory.close() }
+    try checkMembershipSettings(of: directory)
+  }
+
   @Test("The audit log is read by an index")
   func planOfAuditLog() throws {
     let folder = try TemporaryFolder()

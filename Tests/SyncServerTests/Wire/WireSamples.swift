@@ -73,7 +73,7 @@ enum WireSamples {
     "EntityDigests": [
       EntityDigests(
         serverTime: time, epoch: "e1", cursor: "c", entities: ["Room": DigestSummary(count: 12, digest: digest)],
-        removedProjects: [uuid], columns: ["Room": DigestColumns(computed: ["area"], addedDefaults: ["level": 1])])
+        columns: ["Room": DigestColumns(computed: ["area"], addedDefaults: ["level": 1])], memberProjects: [uuid])
     ],
     "FileAddress": [
       FileAddress(

@@ -1,0 +1,5 @@
+-- The entities whose records make a user a member of a project. A server can limit the records of a project to its members.
+CREATE TABLE SyncedMembership (
+  entityType TEXT NOT NULL PRIMARY KEY REFERENCES SyncedEntity (entityType) ON DELETE CASCADE, -- such as ProjectCrew
+  userColumn TEXT NOT NULL -- the column that references the record of the user
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,2 @@
+-- The crew of a project are its members.
+INSERT INTO SyncedMembership (entityType, userColumn) VALUES ('ProjectCrew', 'userId');

@@ -1,0 +1,112 @@
+/// The user who sends a request, as far as it decides which records the user sees.
+public struct Viewer: Hashable, Sendable {
+  /// The number of the user.
+  public let userId: Int64
+  /// The UUID of the record of the user, such as a `User`; `nil` if the operator has not connected the user with one.
+  public let record: String?
+  /// Whether the user sees the records of its own projects only, with records that belong to no project.
+  public let isLimited: Bool
+
+  /// Creates a viewer from its parts.
+  public init(userId: Int64, record: String? = nil, isLimited: Bool = false) {
+    (self.userId, self.record, self.isLimited) = (userId, record, isLimited)
+  }
+
+  /// The names under which memberships name the user.
+  package var holders: [String] {
+    [Membership.everyone, Membership.holder(userId: userId)] + (record.map { [Membership.holder(record: $0)] } ?? [])
+  }
+}
+
+/// Whether the holder of a name sees the records of a project. A membership that has ended stays, so that the holder's devices
+/// are told of it.
+public struct Membership: Hashable, Sendable {
+  /// What tells a membership from others.
+  public struct Key: Hashable, Sendable {
+    /// The UUID of the record that makes the holder a member. The project's own until the first such record exists.
+    public let source: String
+    /// The name of the holder: of the record of a user, of a user, or of all users of the account.
+    public let holder: String
+    /// The UUID of the project.
+    public let project: String
+
+    /// Creates a key from its parts.
+    package init(source: String, holder: String, project: String) {
+      (self.source, self.holder, self.project) = (source, holder, project)
+    }
+
+    /// Whether the membership is that of the creator, or of all users for a project whose creator is unknown.
+    var isCreators: Bool { source == project }
+  }
+
+  /// What tells the membership from others.
+  public let key: Key
+  /// Whether the holder is a member now.
+  public let isMember: Bool
+  /// The number of the change with which that began.
+  public let sequence: Int64
+
+  /// Creates a membership from its parts.
+  package init(_ key: Key, isMember: Bool, sequence: Int64) {
+    (self.key, self.isMember, self.sequence) = (key, isMember, sequence)
+  }
+
+  // Names of holders stand beside UUIDs of projects where devices are told of changes. They have no comma, colon or other
+  // separator of a notification.
+
+  /// The name of all users of the account.
+  static let everyone = "everyone"
+  /// Returns the name of a user who has created a project.
+  static func holder(userId: Int64) -> String { "user=\(userId)" }
+  /// Returns the name of the user with a record.
+  static func holder(record: String) -> String { "record=\(record)" }
+}
+
+/// What a user is to a project.
+public enum Standing: Sendable {
+  /// The user is a member.
+  case member
+  /// The user was a member.
+  case formerMember
+  /// The user must not learn whether the project exists.
+  case stranger
+
+  /// - Parameter memberships: those of the names of the user in the project.
+  package init(_ memberships: some Sequence<Membership>) {
+    self = .stranger
+    for membership in memberships {
+      if membership.isMember {
+        self = .member
+        return
+      }
+      self = .formerMember
+    }
+  }
+}
+
+/// The projects that a user sees, and when that changed.
+public struct MemberScope: Sendable {
+  /// The projects of which the user is a member.
+  public let projects: Set<String>
+  private let memberships: [Membership]
+
+  /// - Parameter memberships: all memberships of the names of the user.
+  public init(_ memberships: [Membership]) {
+    self.memberships = memberships
+    projects = Set(memberships.filter(\.isMember).map(\.key.project))
+  }
+
+  /// Returns the projects that the user did not see at the time of a change and sees now.
+  /// - Parameter sequence: the number of the change.
+  public func gained(since sequence: Int64) -> Set<String> {
+    projects.subtracting(memberships.filter { $0.isMember && $0.sequence <= sequence }.map(\.key.project))
+  }
+
+  /// Returns the projects that the user may have seen at the time of a change and does not see now.
+  public func lost(since sequence: Int64) -> Set<String> {
+    Set(memberships.filter { !$0.isMember && $0.sequence > sequence }.map(\.key.project)).subtracting(projects)
+  }
+
+  /// Whether anything changed after a change.
+  public func hasChanged(since sequence: Int64) -> Bool { memberships.contains { $0.sequence > sequence } }
+}

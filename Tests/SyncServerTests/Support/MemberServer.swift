@@ -1,0 +1,113 @@
+import CipherSQL
+import Foundation
+import PostgresStorage
+import RestorationModel
+import SQLCipherStorage
+import ServerStorage
+import ServerSupport
+import SyncModel
+import TestSupport
+
+@testable import SyncServer
+
+/// A server whose account `water` limits devices to the projects of their users, on either engine.
+final class MemberServer {
+  enum Engine: String, CaseIterable { case folder, postgres }
+
+  let server: FieldVaultServer
+  private let settings: FieldVaultServer.Settings
+  let directory: any AccountDirectory
+  private let folder: TemporaryFolder
+  /// The record of each user.
+  private(set) var records: [String: String] = [:]
+
+  init(_ engine: Engine, isLimited: Bool = true, schema: Schema = RestorationSchema.schema) throws {
+    folder = try TemporaryFolder()
+    let source: FieldVaultServer.Source
+    switch engine {
+    case .folder:
+      let data = try ServerFolder(folder.path + "/data", isCreating: true)
+      source = .folder(data)
+      directory = try ServerDirectory(in: data)
+    case .postgres:
+      let shared = try SharedPostgres.server
+      let database = try PostgresDatabase(PostgresSettings(url: shared.url(try shared.makeDatabase())))
+      source = .database(database, scratch: folder.path)
+      directory = PostgresDirectory(database)
+    }
+    var limits = ServerLimits()
+    limits.requestBurst = 1_000_000
+    settings = FieldVaultServer.Settings(source, listen: "127.0.0.1:0", schemas: [schema], limits: limits)
+    server = try FieldVaultServer(settings)
+    let office = try token("office", role: .service)
+    self.office = TestClient(url: server.url, token: office)
+    if isLimited { _ = try directory.setMembership(true, of: "water") }
+  }
+
+  /// A program that is not limited.
+  private(set) var office: TestClient!
+
+  private func token(_ name: String, role: TokenRole = .device, record: String? = nil) throws -> String {
+    try directory.addUser(name, account: "water", role: role, expires: nil, record: record).token
+  }
+
+  /// Starts another node on the same database.
+  func startNode() throws -> FieldVaultServer { try FieldVaultServer(settings) }
+
+  /// Adds a user with a record, and returns a client of the user.
+  /// - Parameter type: the entity of the record, which has the column `email`.
+  func user(_ name: String, type: String = "User") async throws -> TestClient {
+    let record = newUuid()
+    records[name] = record
+    let client = TestClient(url: server.url, token: try token(name, record: record))
+    let fields: SyncObject = ["email": .text("\(name)@example.org")]
+    guard try await office.results([Operation.create(type, record, fields)]) == ["accepted"] else {
+      throw Unexpected("the record of \(name) was not stored")
+    }
+    return client
+  }
+
+  /// The operation that adds a user to a project.
+  func adding(_ name: String, to project: String, as uuid: String = newUuid()) -> SyncValue {
+    Operation.create(
+      "ProjectCrew", uuid, ["projectId": .text(project), "userId": .text(records[name] ?? "nobody")])
+  }
+
+  func stop() async {
+    await server.stop()
+    directory.close()
+  }
+}
+
+/// What a device of a limited user has read: it applies pages as a device does.
+struct MemberDevice {
+  let client: TestClient
+  private(set) var cursor: String?
+  /// The live records by UUID, with the projects to which they belong.
+  private(set) var records: [String: SyncValue] = [:]
+  /// Every project that was announced as removed.
+  private(set) var removed: [Set<String>] = []
+
+  init(_ client: TestClient) { self.client = client }
+
+  var uuids: Set<String> { Set(records.keys) }
+
+  /// - Parameter project: returns the project of a record.
+  mutating func pull(limit: Int = 500, project: (String) -> String?) async throws {
+    var hasMore = true
+    while hasMore {
+      let parts = ["limit=\(limit)"] + (cursor.map { ["cursor=\($0)"] } ?? [])
+      let page = try await client.get("/v1/changes?" + parts.joined(separator: "&"))
+      guard page.status == 200 else { throw Unexpected("a pull got \(page.status)") }
+      let gone = Set(page.list("removedProjects").compactMap { if case .text(let uuid) = $0 { uuid } else { nil } })
+      if !gone.isEmpty { removed.append(gone) }
+      records = records.filter { project($0.key).map { !gone.contains($0) } ?? true }
+      for change in page.list("changes") {
+        guard case .text(let uuid)? = change["entityUuid"] else { continue }
+        records[uuid] = change["isDeleted"] == true ? nil : change
+      }
+      cursor = page.text("cursor")
+      hasMore = page["hasMore"] == true
+    }
+  }
+}
