@@ -41,7 +41,8 @@ let package = Package(
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
     .systemLibrary(name: "CPlatform"),
-    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(
+      name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
     .systemLibrary(name: "CPixbuf", providers: [.apt(["libgdk-pixbuf-2.0-dev"])]),
     .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
     .systemLibrary(name: "CExif", pkgConfig: "libexif", providers: [.apt(["libexif-dev"])]),
@@ -138,7 +139,7 @@ let package = Package(
       name: "HTTPServer", dependencies: ["SyncModel", "Platform", "CMicroHTTPD", "CPlatform"], exclude: ["README.md"]),
     .target(
       name: "ServerStorage",
-      dependencies: ["RecordStore", "SchemaModel", "SyncModel", "CipherSQL", "Platform", "CSodium"],
+      dependencies: ["RecordStore", "SchemaModel", "SyncModel", "CipherSQL", "Platform", "CSodium", "CCrypto"],
       exclude: ["README.md"]),
     .target(
       name: "SQLCipherStorage",
@@ -215,7 +216,7 @@ let package = Package(
       name: "ServerSupport",
       dependencies: [
         "TestSupport", "SyncServer", "FileServer", "PostgresStorage", "SQLCipherStorage", "ServerStorage", "SyncModel",
-        "CipherSQL", "Platform",
+        "CipherSQL", "Platform", "CCrypto", "HTTPServer",
       ],
       path: "Tests/ServerSupport"),
     .testTarget(name: "PlatformTests", dependencies: ["TestSupport", "Platform"]),

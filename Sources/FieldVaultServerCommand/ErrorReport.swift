@@ -77,12 +77,12 @@ struct ErrorReport {
   private static func exitCode(of error: ServerError) -> ExitCode {
     switch error.code {
     case .noSuchUser, .noSuchAccount, .noSuchToken, .noData: .notFound
-    case .userExists, .exists, .schemas: .refused
+    case .userExists, .exists, .schemas, .signInRefused: .refused
     case .badName, .badExpiry: .usage
     case .busy: .busy
     case .wrongKey, .badSealKeys: .locked
     case .damaged: .damaged
-    case .badDatabase, .badObjectStore, .badWebhook, .disk, .system: .failed
+    case .badDatabase, .badObjectStore, .badWebhook, .badIdentityProvider, .disk, .system: .failed
     }
   }
 

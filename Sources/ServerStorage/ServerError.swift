@@ -33,6 +33,10 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
     case badSealKeys
     /// The settings of the webhook are invalid.
     case badWebhook
+    /// The settings or the keys of the identity provider are invalid.
+    case badIdentityProvider
+    /// The user of a valid token of the identity provider has no access.
+    case signInRefused
     /// The disk fails, or the system has no file descriptors left.
     case disk
     /// A request of the operating system failed.

@@ -89,6 +89,14 @@ import Testing
   @Test("users have records, and accounts limit devices to memberships")
   func memberships() throws { try checkMembershipSettings(of: directory) }
 
+  @Test("a user of an identity provider is added at its first token, and stays out after a revocation")
+  func signIn() throws {
+    let time = TestClock(1_767_225_600_000, isRunning: false)
+    try checkSignIn(
+      of: PostgresDirectory(
+        try PostgresDatabase(database.settings, environment: Environment(clock: time.clock, random: .system))), time)
+  }
+
   @Test("the audit log has each change with the acting user, and nothing else")
   func auditLog() throws {
     let time = TestClock(1_767_225_600_000, isRunning: false)

@@ -1,4 +1,11 @@
 import ServerStorage
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 extension PostgresDirectory {
   private static let storeUse = Statement(
@@ -105,5 +112,74 @@ extension PostgresDirectory {
   /// Returns the time of the last event of a kind.
   public func lastTime(of action: AuditEvent.Action) throws -> Int64? {
     try run { connection in try connection.run(Self.lastEntry(.text(action.rawValue))).first { $0.integer(0) } }
+  }
+}
+
+extension PostgresDirectory {
+  private static let insertToken = Statement(
+    """
+    INSERT INTO fieldvault.token (hash, account_id, user_id, role, label, created_at, expires_at)
+    SELECT $1::bytea, account_id, user_id, $3::text, $4::text, $5::bigint, $6::bigint
+    FROM fieldvault.member WHERE name = $2::text RETURNING token_id
+    """)
+
+  /// Adds the row of a token or of a sign-in.
+  func insert(
+    _ hash: [UInt8], _ user: String, _ role: TokenRole, label: String?, _ expires: Date?,
+    _ connection: PostgresConnection
+  ) throws -> Int64 {
+    let end = expires.map { Int64(($0.timeIntervalSince1970 * 1_000).rounded()) }
+    let id = try connection.run(
+      Self.insertToken(
+        .bytes(hash), .text(user), .text(role.rawValue), .optional(label), .integer(database.environment.now),
+        end.map { .integer($0) } ?? .null)
+    ).first { $0.integer(0) }
+    return id ?? 0
+  }
+
+  private static let tokensOfUser = Statement(
+    """
+    SELECT token.created_at, token.revoked_at, token.hash = $2::bytea
+    FROM fieldvault.token AS token JOIN fieldvault.member AS member USING (account_id, user_id)
+    WHERE member.name = $1::text
+    """)
+  private static let renewToken = Statement(
+    """
+    UPDATE fieldvault.token SET revoked_at = NULL, created_at = $2::bigint WHERE hash = $1::bytea RETURNING token_id
+    """)
+
+  /// Returns the holder of a verified token of an identity provider. The first one of a user adds the user to the account.
+  public func member(_ identity: Identity) throws -> Member {
+    if let known = try member(hash: identity.hash) { return identity.holder(known) }
+    try Self.check(identity.user, "user")
+    try Self.check(identity.account, "account")
+    try change { connection in
+      try signIn(identity, SignIn(identity, try Self.facts(about: identity, connection)), connection)
+    }
+    guard let new = try member(hash: identity.hash) else { throw ServerError(.signInRefused, "the user was revoked") }
+    return identity.holder(new)
+  }
+
+  private static func facts(about identity: Identity, _ connection: PostgresConnection) throws -> SignIn.Facts {
+    SignIn.Facts(
+      userAccount: try connection.run(userAccount(.text(identity.user), .integer(0))).first { $0.text(0) },
+      hasAccount: try connection.run(accountByName(.text(identity.account))).count == 1,
+      tokens: try connection.run(tokensOfUser(.text(identity.user), .bytes(identity.hash))).map { row in
+        SignIn.Facts.Token(
+          createdAt: time(row.integer(0)), revokedAt: row.optionalInteger(1).map(time), isOwn: row.flag(2))
+      })
+  }
+
+  private func signIn(_ identity: Identity, _ signIn: SignIn, _ connection: PostgresConnection) throws {
+    let now = database.environment.now
+    if signIn.addsUser {
+      try makeAccount(identity.account, connection)
+      _ = try connection.run(Self.insertUser(.text(identity.user), .text(identity.account), .integer(now)))
+    }
+    let id =
+      try signIn.renews
+      ? connection.run(Self.renewToken(.bytes(identity.hash), .integer(now))).first { $0.integer(0) } ?? 0
+      : insert(identity.hash, identity.user, identity.role, label: SignIn.label, nil, connection)
+    try note(.signedIn(identity, signIn, token: id), connection)
   }
 }

@@ -96,9 +96,9 @@ public final class PostgresDirectory: AccountDirectory {
     try run { try $0.run(Self.allAccounts()).map { AccountName(name: $0.text(0), folder: $0.text(1)) } }
   }
 
-  private static let accountByName = Statement("SELECT 1 FROM fieldvault.account WHERE name = $1::text")
+  static let accountByName = Statement("SELECT 1 FROM fieldvault.account WHERE name = $1::text")
 
-  private func makeAccount(_ name: String, _ connection: PostgresConnection) throws {
+  func makeAccount(_ name: String, _ connection: PostgresConnection) throws {
     guard try connection.run(Self.accountByName(.text(name))).count == 0 else { return }
     let environment = database.environment
     let account = AccountName(name: name, folder: HexText.text(environment.random.bytes(16)))
@@ -139,7 +139,10 @@ public final class PostgresDirectory: AccountDirectory {
 
   /// Returns the holder of a token; `nil` for an unknown, revoked or expired token.
   public func member(token: String) throws -> Member? {
-    let hash = AccessToken.hash(of: token)
+    try member(hash: AccessToken.hash(of: token))
+  }
+
+  func member(hash: [UInt8]) throws -> Member? {
     if let known = database.tokens.member(hash: hash) { return known }
     let generation = database.tokens.generation
     let found = try run { connection in
@@ -168,7 +171,7 @@ public final class PostgresDirectory: AccountDirectory {
 
   // MARK: Users
 
-  private static let userAccount = Statement(
+  static let userAccount = Statement(
     """
     SELECT account.name, EXISTS (
       SELECT FROM fieldvault.token AS token
@@ -176,7 +179,7 @@ public final class PostgresDirectory: AccountDirectory {
         AND (token.expires_at IS NULL OR token.expires_at > $2::bigint))
     FROM fieldvault.member AS member JOIN fieldvault.account AS account USING (account_id) WHERE member.name = $1::text
     """)
-  private static let insertUser = Statement(
+  static let insertUser = Statement(
     """
     INSERT INTO fieldvault.member (account_id, name, created_at)
     SELECT account_id, $1::text, $3::bigint FROM fieldvault.account WHERE name = $2::text
@@ -248,24 +251,11 @@ public final class PostgresDirectory: AccountDirectory {
 
   // MARK: Tokens
 
-  private static let insertToken = Statement(
-    """
-    INSERT INTO fieldvault.token (hash, account_id, user_id, role, label, created_at, expires_at)
-    SELECT $1::bytea, account_id, user_id, $3::text, $4::text, $5::bigint, $6::bigint
-    FROM fieldvault.member WHERE name = $2::text RETURNING token_id
-    """)
-
   private func add(
     to user: String, _ role: TokenRole, label: String?, _ expires: Date?, _ connection: PostgresConnection
   ) throws -> (id: Int64, token: String) {
     let token = AccessToken.make()
-    let end = expires.map { Int64(($0.timeIntervalSince1970 * 1_000).rounded()) }
-    let id = try connection.run(
-      Self.insertToken(
-        .bytes(AccessToken.hash(of: token)), .text(user), .text(role.rawValue), .optional(label),
-        .integer(database.environment.now), end.map { .integer($0) } ?? .null)
-    ).first { $0.integer(0) }
-    return (id ?? 0, token)
+    return (try insert(AccessToken.hash(of: token), user, role, label: label, expires, connection), token)
   }
 
   /// Adds a token for a user.

@@ -86,14 +86,19 @@ extension ServerDirectory {
     _ new: NewToken, to user: String, at now: Date, _ connection: WriteConnection
   ) throws -> (id: Int64, token: String) {
     let token = AccessToken.make()
-    let id = try connection.fetchOne(
+    let id = try insert(hash: AccessToken.hash(of: token), new, of: user, at: now, connection)
+    return (id ?? 0, token)
+  }
+
+  static func insert(
+    hash: [UInt8], _ new: NewToken, of user: String, at now: Date, _ connection: WriteConnection
+  ) throws -> Int64? {
+    try connection.fetchOne(
       """
       INSERT INTO Token (hash, userId, role, label, createdAt, expiresAt)
-      SELECT \(AccessToken.hash(of: token)), userId, \(new.role.rawValue), \(new.label.sqlArgument), \(now),
-        \(new.expires.sqlArgument)
+      SELECT \(hash), userId, \(new.role.rawValue), \(new.label.sqlArgument), \(now), \(new.expires.sqlArgument)
       FROM Member WHERE name = \(user) RETURNING tokenId
       """, as: Int64.self)
-    return (id ?? 0, token)
   }
 
   static func checkUser(_ name: String, _ connection: Connection) throws {

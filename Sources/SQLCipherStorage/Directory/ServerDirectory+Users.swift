@@ -35,11 +35,7 @@ extension ServerDirectory {
       }
       let target = own ?? account ?? Self.defaultAccount
       try makeAccount(target, at: now, connection)
-      try connection.execute(
-        """
-        INSERT INTO Member (accountId, name, createdAt)
-        SELECT accountId, \(name), \(now) FROM Account WHERE name = \(target) ON CONFLICT (name) DO NOTHING
-        """)
+      try add(user: name, to: target, at: now, connection)
       if let record { try connection.execute("UPDATE Member SET recordUuid = \(record) WHERE name = \(name)") }
       let new = NewToken(role: role, label: nil, expires: expires)
       try note(.added(user: name, to: target, role, expires: expires?.sqlText, record: record), connection)
@@ -47,9 +43,18 @@ extension ServerDirectory {
     }
   }
 
+  /// Adds a user unless its name exists.
+  func add(user: String, to account: String, at now: Date, _ connection: WriteConnection) throws {
+    try connection.execute(
+      """
+      INSERT INTO Member (accountId, name, createdAt)
+      SELECT accountId, \(user), \(now) FROM Account WHERE name = \(account) ON CONFLICT (name) DO NOTHING
+      """)
+  }
+
   /// Creates an account unless its name exists. The databases come first, so that the directory never names an account
   /// without databases.
-  private func makeAccount(_ name: String, at now: Date, _ connection: WriteConnection) throws {
+  func makeAccount(_ name: String, at now: Date, _ connection: WriteConnection) throws {
     guard try connection.fetchOne("SELECT 1 FROM Account WHERE name = \(name)", as: Int.self) == nil else { return }
     let account = try connection.fetchOne("SELECT lower(hex(randomblob(16)))", as: String.self) ?? ""
     try folder.makeAccount(account)

@@ -69,8 +69,11 @@ public final class ServerDirectory: AccountDirectory {
 
   /// Returns the holder of a token; `nil` for an unknown, revoked or expired token.
   public func member(token: String) throws -> Member? {
+    try member(hash: AccessToken.hash(of: token))
+  }
+
+  func member(hash: [UInt8]) throws -> Member? {
     try place.check()
-    let hash = AccessToken.hash(of: token)
     return try database.read { connection in
       try connection.withStatement(
         """

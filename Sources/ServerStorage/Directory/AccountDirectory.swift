@@ -19,6 +19,10 @@ public protocol AccountDirectory: Sendable {
 
   /// Returns the holder of a token; `nil` for an unknown, revoked or expired token.
   func member(token: String) throws -> Member?
+  /// Returns the holder of a verified token of an identity provider. The first one of a user adds the user to the account.
+  /// - Throws: ``ServerError`` with `signInRefused` if the account is missing, or the user was revoked or belongs to another
+  ///   account; with `badName`.
+  func member(_ identity: Identity) throws -> Member
   /// Returns whether the token that a member showed is still valid. A long request checks repeatedly, so that a
   /// revocation or an expiry ends it.
   func isValid(_ member: Member) throws -> Bool

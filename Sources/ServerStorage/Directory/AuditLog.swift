@@ -49,6 +49,12 @@ public struct AuditEvent: Sendable, Equatable {
     AuditEvent(.membershipChanged, ["account \(account)", isLimited ? "on" : "off"])
   }
 
+  /// A user was added at its first request with a token of an identity provider.
+  static func added(user: String, to account: String, _ role: TokenRole, issuer: String) -> AuditEvent {
+    AuditEvent(
+      .userAdded, user: user, ["account \(account)", "role \(role.rawValue)", "identity provider \(issuer)"])
+  }
+
   /// The tokens of a user were revoked.
   package static func revoked(user: String, tokens: Int) -> AuditEvent {
     AuditEvent(.userRevoked, user: user, ["tokens: \(tokens)"])
@@ -61,6 +67,11 @@ public struct AuditEvent: Sendable, Equatable {
     AuditEvent(
       .tokenAdded, user: user,
       ["token \(id)", "role \(role.rawValue)", label.map { "label \($0)" }, expires.map { "expires \($0)" }])
+  }
+
+  /// A known user signed in at an identity provider for the first time, or again after a revocation.
+  static func added(token id: Int64, of user: String, _ role: TokenRole, issuer: String) -> AuditEvent {
+    AuditEvent(.tokenAdded, user: user, ["token \(id)", "role \(role.rawValue)", "identity provider \(issuer)"])
   }
 
   /// A token was revoked.

@@ -14,6 +14,9 @@ public struct Member: Hashable, Sendable {
   public let account: AccountName
   /// The user as the records name it. The account limits devices to the projects of the user if its operator has turned that on.
   public let viewer: Viewer
+  /// The time at which the token of an identity provider expires, in milliseconds since 1970-01-01 UTC; `nil` for a token of this
+  /// server, whose expiry is in the directory.
+  public internal(set) var expiresAt: Int64?
 
   /// Creates a holder from its parts.
   /// - Parameters:

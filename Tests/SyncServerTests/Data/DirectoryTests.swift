@@ -66,6 +66,17 @@ import Testing
     try checkMembershipSettings(of: directory)
   }
 
+  @Test("A user of an identity provider is added at its first token, and stays out after a revocation")
+  func signIn() throws {
+    let temporary = try TemporaryFolder()
+    var folder = try ServerFolder(temporary.path + "/data", isCreating: true)
+    let time = TestClock(1_767_225_600_000, isRunning: false)
+    folder.environment = Environment(clock: time.clock, random: .system)
+    let directory = try ServerDirectory(in: folder)
+    defer { directory.close() }
+    try checkSignIn(of: directory, time)
+  }
+
   @Test("The audit log is read by an index")
   func planOfAuditLog() throws {
     let folder = try TemporaryFolder()
