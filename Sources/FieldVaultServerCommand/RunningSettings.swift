@@ -28,6 +28,8 @@ struct RunningSettings: Equatable, Sendable {
     let new = RunningSettings(arguments, isEncrypted: isEncrypted)
     var reloadable = arguments.reloadableSettings
     if isEncrypted != self.isEncrypted { reloadable.subtract(["tls-cert", "tls-key"]) }
+    // Sign-in is not switched on or off either.
+    if values["jwt-keys"] == nil || new.values["jwt-keys"] == nil { reloadable.remove("jwt-keys") }
     var change = Change(running: self)
     for name in Set(values.keys).union(new.values.keys).sorted() where values[name] != new.values[name] {
       if reloadable.contains(name) {

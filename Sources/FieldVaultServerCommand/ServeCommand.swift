@@ -25,7 +25,7 @@ enum ServeCommand {
 
   // MARK: SIGHUP
 
-  /// Reads the configuration file and the certificate again. If any of them cannot be used, nothing changes.
+  /// Reads the configuration file, the certificate and the keys of the identity provider again. If any of them cannot be used, nothing changes.
   private static func reload(
     _ server: FieldVaultServer, _ limits: ServerLimits, _ former: CommandContext, _ running: inout RunningSettings
   ) {
@@ -38,6 +38,7 @@ enum ServeCommand {
         try server.replace(identity)
         context.note("reloaded the certificate")
       }
+      if let signIn = settings.signIn { server.replace(signIn.keys) }
       server.change(settings.limits)
       running = change.running
       if !change.reloaded.isEmpty { context.note("reloaded: \(change.reloaded.joined(separator: ", "))") }

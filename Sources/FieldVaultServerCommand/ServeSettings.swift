@@ -36,6 +36,7 @@ struct ServeSettings {
   let adminListen: String?
   let slowRequest: Duration?
   let logFormat: RequestLog.Format
+  let signIn: SignInSettings?
   private let arguments: ParsedArguments
 
   /// Reads the settings.
@@ -52,6 +53,7 @@ struct ServeSettings {
     adminListen = arguments.value("admin-listen")
     slowRequest = try arguments.integer("slow-request-ms", in: 1...3_600_000).map { .milliseconds($0) }
     logFormat = try arguments.value("log-format", as: RequestLog.Format.self) ?? .text
+    signIn = try Self.signIn(arguments)
     schemas = try context.namedSchemas()
     source = try Self.source(context, hasObjectStore: objectStore != nil)
   }
@@ -153,6 +155,51 @@ struct ServeSettings {
     }
   }
 
+  private static func signIn(_ arguments: ParsedArguments) throws -> SignInSettings? {
+    let keys = try providerKeys(arguments)
+    guard let issuer = arguments.value("jwt-issuer"), let audience = arguments.value("jwt-audience"), let keys else {
+      let whole = ["jwt-issuer", "jwt-audience"]
+      if keys != nil || whole.contains(where: arguments.isGiven) {
+        let place = arguments.isGiven("jwt-keys-url") ? "jwt-keys-url" : "jwt-keys"
+        throw incomplete(whole + [place], arguments)
+      }
+      let others = ["jwt-account-claim", "jwt-user-claim", "jwt-role-claim", "jwt-default-account"]
+      let flag = "jwt-create-accounts"
+      if let other = others.first(where: arguments.isGiven) ?? (arguments.flag(flag) ? flag : nil) {
+        throw arguments.mistake("\(arguments.spelled(other)) requires \(arguments.spelled("jwt-issuer"))", about: other)
+      }
+      return nil
+    }
+    var provider = IdentityProvider(issuer: issuer, audience: audience)
+    provider.userClaim = arguments.value("jwt-user-claim") ?? provider.userClaim
+    provider.accountClaim = arguments.value("jwt-account-claim")
+    provider.roleClaim = arguments.value("jwt-role-claim")
+    provider.createsAccounts = arguments.flag("jwt-create-accounts")
+    if let role = provider.roleClaim, [provider.userClaim, provider.accountClaim].contains(role) {
+      throw arguments.mistake(
+        "\(arguments.spelled("jwt-role-claim")) is also the claim of the user or the account", about: "jwt-role-claim")
+    }
+    provider.defaultAccount = arguments.value("jwt-default-account")
+    if let account = provider.defaultAccount {
+      try arguments.locating("jwt-default-account") { try ServerDirectory.check(account, "account") }
+    } else if provider.accountClaim == nil {
+      provider.defaultAccount = ServerDirectory.defaultAccount
+    }
+    return SignInSettings(provider: provider, keys: keys)
+  }
+
+  private static func providerKeys(_ arguments: ParsedArguments) throws -> ProviderKeySource? {
+    switch (arguments.value("jwt-keys"), arguments.value("jwt-keys-url")) {
+    case (nil, nil): return nil
+    case (let file?, nil): return try arguments.locating("jwt-keys") { try ProviderKeySource(file: file) }
+    case (nil, let url?): return try arguments.locating("jwt-keys-url") { try ProviderKeySource(url: url) }
+    default:
+      throw arguments.mistake(
+        "\(arguments.spelled("jwt-keys")) and \(arguments.spelled("jwt-keys-url")) exclude each other",
+        about: "jwt-keys")
+    }
+  }
+
   private static func objectStore(_ arguments: ParsedArguments) throws -> ObjectStore? {
     let (endpoint, bucket) = (arguments.value("s3-endpoint"), arguments.value("s3-bucket"))
     switch (endpoint, bucket, arguments.value("s3-credentials")) {
@@ -239,6 +286,7 @@ extension ServeSettings {
     settings.publicURL = publicURL
     settings.objectStore = objectStore
     settings.webhook = webhook
+    settings.signIn = signIn
     settings.adminListen = adminListen
     settings.slowRequest = slowRequest
     settings.version = ServerProgram.version
@@ -293,4 +341,27 @@ extension ServeSettings {
       throw located(error)
     }
   }
+}
+
+extension ServerProgram {
+  /// The options of sign-in with an identity provider.
+  static let signInOptions: [OptionDescription] = [
+    .value(
+      "jwt-issuer", "ISSUER",
+      "accept tokens (JWT) of the identity provider with this claim 'iss'; needs an audience and keys"
+    ),
+    .value("jwt-audience", "AUDIENCE", "the value that the claim 'aud' of a token contains"),
+    .value(
+      "jwt-keys", "FILE", "the public keys of the identity provider, a JWKS document", completion: .file,
+      isReloadable: true),
+    .value("jwt-keys-url", "URL", "the address of the public keys, in place of a file; fetched every hour"),
+    .value("jwt-user-claim", "CLAIM", "the claim with the name of the user (default: sub)"),
+    .value(
+      "jwt-account-claim", "CLAIM", "the claim with the name of the account (default: one account for all users)"),
+    .value(
+      "jwt-default-account", "A",
+      "the account of tokens without the claim (default: default, without --jwt-account-claim)"),
+    .value("jwt-role-claim", "CLAIM", "the claim with the role: device, service or admin (default: all are devices)"),
+    .flag("jwt-create-accounts", "create an account that a token names and that does not exist"),
+  ]
 }

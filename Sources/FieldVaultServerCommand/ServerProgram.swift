@@ -67,7 +67,7 @@ enum ServerProgram {
 
       A value comes from the command line, an environment variable, the configuration file or the default, in this order. \
       The file has an option of this command as NAME = VALUE in each line, and relative paths in it are relative to its \
-      folder; 'config example' prints one. SIGHUP reads the file and the certificate again. Changes of reloadable options take \
+      folder; 'config example' prints one. SIGHUP reads the file, the certificate and the keys of the identity provider again. Changes of reloadable options take \
       effect at once, and others are reported.
       """,
     options: sourceOptions + [
@@ -135,7 +135,7 @@ enum ServerProgram {
       .value(
         "notify-key", "FILE", "a file of mode 0600 with the key that signs calls of the webhook, 16 bytes or more",
         completion: .file, variable: "FIELDVAULT_SERVER_NOTIFY_KEY"),
-    ],
+    ] + signInOptions,
     choices: oneSource,
     examples: [
       Example("fieldvault-server serve --config /etc/fieldvault/server.conf --check", "check a configuration file"),

@@ -211,9 +211,9 @@ package final class HTTPServer: Sendable {
     var known: [Int64: Bool] = [:]
     for exchange in waiting {
       guard let caller = exchange.caller else { continue }
-      let isValid = known[caller.tokenId] ?? handlers.isValid(caller)
-      known[caller.tokenId] = isValid
-      guard !isValid else { continue }
+      let isAllowed = known[caller.tokenId] ?? handlers.isValid(caller)
+      known[caller.tokenId] = isAllowed
+      guard !isAllowed || caller.expiresAt.map({ $0 <= environment.now }) ?? false else { continue }
       // Uploads and downloads end with their connection, long polls with their task.
       watch.end(exchange.connection)
       exchange.cancel()

@@ -129,8 +129,9 @@ package struct Router<User: Caller>: Sendable {
   }
 
   private func authenticate(_ request: Request) throws -> User {
-    guard let user = try findUser(request) else { throw HTTPProblem.unauthorized }
-    return user
+    if let user = try findUser(request) { return user }
+    throw request.bearerToken == nil
+      ? HTTPProblem.unauthorized : .invalidToken("the token is unknown, revoked or expired")
   }
 
   private func findUser(_ request: Request) throws -> User? { try request.bearerToken.flatMap { try user($0) } }

@@ -61,6 +61,8 @@ public final class FieldVaultServer: Sendable {
     public var version = ""
     /// Where to announce changes; `nil` for nowhere.
     public var webhook: Webhook.Settings?
+    /// Whose tokens are accepted beside those of this server; `nil` for none.
+    public var signIn: SignInSettings?
     /// Creates the storage of files; tests inject their own.
     var fileStorage: @Sendable (ServerFolder, Int) -> DiskFileStorage = { DiskFileStorage(in: $0, openAccounts: $1) }
 
@@ -139,6 +141,9 @@ public final class FieldVaultServer: Sendable {
 
   /// Uses other rates of requests and other numbers of waiting requests from now on. Other limits stay as they are.
   public func change(_ limits: ServerLimits) { data.change(limits) }
+
+  /// Uses other keys of the identity provider from now on, if the server has them from a file.
+  public func replace(_ keys: ProviderKeySource) { data.providerKeys?.replace(keys) }
 
   /// The memory of bodies, in bytes.
   package var bodyMemory: Int { http.memory.total }

@@ -79,7 +79,8 @@ extension OpenAPI {
   /// The responses that every request with a token may receive.
   static func problems() -> String {
     [
-      ("401", "Unauthorized"), ("429", "TooManyRequests"), ("500", "Failure"), ("503", "NotNow"), ("507", "NoRoom"),
+      ("401", "Unauthorized"), ("403", "Forbidden"), ("429", "TooManyRequests"), ("500", "Failure"), ("503", "NotNow"),
+      ("507", "NoRoom"),
     ].map { "\"\($0.0)\": \(reference($0.1))" }.joined(separator: ", ")
   }
 

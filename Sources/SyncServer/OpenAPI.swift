@@ -19,13 +19,17 @@ struct OpenAPI {
     ]
     document["paths"] = try SyncValue(parsing: Self.paths(limits, isPresigned: isPresigned))
     document["components"] = [
-      "securitySchemes": ["token": ["type": "http", "scheme": "bearer"]],
+      "securitySchemes": ["token": ["type": "http", "scheme": "bearer", "description": .text(Self.tokens)]],
       "schemas": try SyncValue(parsing: Self.schemas(limits)),
       "responses": try SyncValue(parsing: Self.responses(limits)),
       "parameters": try SyncValue(parsing: Self.parameters),
     ]
     return .object(document)
   }
+
+  private static let tokens =
+    "A token of the server; or a token (JWT) of the identity provider, if the server has one. While the keys of the provider are "
+    + "fetched, its tokens get 503 with Retry-After."
 
   static func responses(_ limits: ServerLimits) -> String {
     func problem(_ description: String) -> String {
@@ -38,6 +42,7 @@ struct OpenAPI {
       {
         "BadRequest": \(problem("The body is not valid for the route")),
         "Unauthorized": \(problem("No valid token")),
+        "Forbidden": \(problem("The role of the token does not allow this, or the user has no access")),
         "NotFound": \(problem("No such path or entity")),
         "PushRefused": \(problem(
           "urn:fieldvault:schema-too-old: the device's schema is newer than the server's; or "

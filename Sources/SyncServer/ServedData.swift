@@ -24,6 +24,8 @@ package final class ServedData: Sendable {
   let log: RequestLog
   private let webhook: Webhook?
   private let uses: TokenUses
+  /// The keys of the identity provider; `nil` without one.
+  let providerKeys: ProviderKeys?
   /// The routes whose duration depends on the connection of the client.
   private let transferPatterns: Set<String>
   private let housekeeping = Locked<[Task<Void, Never>]>([])
@@ -67,13 +69,12 @@ package final class ServedData: Sendable {
       objects: objects, publicURL: settings.publicURL)
     let uses = TokenUses(directory, log)
     self.uses = uses
+    providerKeys = settings.signIn.map { ProviderKeys($0.keys, clock: environment.clock, log: log) }
+    let authentication = Authentication(
+      directory: directory, provider: settings.signIn?.provider, keys: providerKeys, clock: environment.clock,
+      used: { uses.note($0, at: environment.now) })
     router = Router(
-      routes: records.routes + fileService.routes, log: log,
-      user: { token in
-        let member = try directory.member(token: token)
-        if let member { uses.note(member.tokenId, at: environment.now) }
-        return member
-      },
+      routes: records.routes + fileService.routes, log: log, user: { try authentication.member(token: $0) },
       authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
     adminRouter = Router(
       routes: AdminService(metrics: metrics, records: records, log: log).routes, log: log, user: { _ in nil },
@@ -98,6 +99,7 @@ package final class ServedData: Sendable {
   /// Starts the removal of old data, which runs until ``stopWaiting()``, and the calls of the webhook.
   package func startHousekeeping() {
     webhook?.start(storage)
+    providerKeys?.start()
     let (retention, clock, uses, environment) = (retention, clock, uses, retention.environment)
     housekeeping.withLock { tasks in
       tasks = [
@@ -128,6 +130,7 @@ package final class ServedData: Sendable {
   /// Ends long polls, housekeeping and the calls of the webhook.
   package func stopWaiting() {
     webhook?.close()
+    providerKeys?.close()
     for task in housekeeping.withLock({ $0 }) { task.cancel() }
     storage.stopWaiting()
   }

@@ -117,6 +117,22 @@ import Testing
       ("notify-url = https://x\nnotify-key = no.key", 1, "3: cannot read @/no.key"),
       ("tls-cert = no.pem\ntls-key = no.pem", 1, "2: cannot read @/no.pem"),
       ("open-accounts = 999999", 2, "2: open-accounts is at most"),
+      ("jwt-issuer = i", 2, "2: jwt-issuer, --jwt-audience and --jwt-keys must be given together"),
+      ("jwt-keys-url = https://i", 2, "2: --jwt-issuer, --jwt-audience and jwt-keys-url must be given together"),
+      ("jwt-keys = no.json", 1, "2: cannot read @/no.json"),
+      ("jwt-keys = server.conf", 1, "2: @/server.conf: not JSON"),
+      ("jwt-keys-url = http://i.example.org/keys", 1, "2: the address of the keys: "),
+      ("jwt-keys-url = https://i\njwt-keys = a.json", 2, "3: jwt-keys and jwt-keys-url exclude each other"),
+      ("jwt-role-claim = role", 2, "2: jwt-role-claim requires --jwt-issuer"),
+      ("jwt-create-accounts = true", 2, "2: jwt-create-accounts requires --jwt-issuer"),
+      (
+        "jwt-role-claim = r\njwt-account-claim = r\njwt-issuer = i\njwt-audience = a\njwt-keys-url = https://i", 2,
+        "2: jwt-role-claim is also the claim of the user or the account"
+      ),
+      (
+        "jwt-default-account = \" x\"\njwt-issuer = i\njwt-audience = a\njwt-keys-url = https://i", 2,
+        "2: the name of a account must have"
+      ),
     ])
   func mistakes(line: String, status: Int32, message: String) async throws {
     try write("data = data\n\(line)\n")
@@ -306,6 +322,17 @@ extension ParsedArguments {
     change = try change.running.change(to: arguments("schema = a"), isEncrypted: false)
     #expect(change.reloaded == ["rate"] && change.waiting.isEmpty)
     #expect(change.running.values["rate"] == ["200"])
+  }
+
+  @Test("Other keys of the identity provider are taken over, but sign-in is not switched on or off")
+  func providerKeys() throws {
+    let other = try running("jwt-keys = /a\njwt-issuer = i").change(
+      to: arguments("jwt-keys = /b\njwt-issuer = j"), isEncrypted: false)
+    #expect(other.reloaded == ["jwt-keys"] && other.waiting == ["jwt-issuer"])
+    let on = try running("").change(to: arguments("jwt-keys = /a"), isEncrypted: false)
+    #expect(on.reloaded.isEmpty && on.waiting == ["jwt-keys"])
+    let address = try running("jwt-keys = /a").change(to: arguments("jwt-keys-url = https://i"), isEncrypted: false)
+    #expect(address.reloaded.isEmpty && address.waiting == ["jwt-keys", "jwt-keys-url"])
   }
 
   @Test("Another certificate is taken over, but TLS is not switched on or off")

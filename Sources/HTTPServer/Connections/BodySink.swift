@@ -30,6 +30,8 @@ package protocol Caller: Sendable {
   var userId: Int64 { get }
   /// The id of the token, which may be revoked during a request.
   var tokenId: Int64 { get }
+  /// The time at which the token expires, in milliseconds since 1970-01-01 UTC; `nil` if only a look-up can tell.
+  var expiresAt: Int64? { get }
   /// The name of the user's account, for the log.
   var accountName: String { get }
 }

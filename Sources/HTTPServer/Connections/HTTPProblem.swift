@@ -18,6 +18,8 @@ public struct HTTPProblem: Error, Equatable, Sendable {
   public var retryAfter: Int?
   /// The methods that the path allows, for status 405.
   package var allowed: [String] = []
+  /// Whether the request had a token, for status 401.
+  package var hasToken = false
   /// Headers of the response in addition to the default ones.
   package var headers: [String: String] = [:]
 
@@ -46,7 +48,9 @@ public struct HTTPProblem: Error, Equatable, Sendable {
     if let retryAfter { response.headers.append(("Retry-After", String(retryAfter))) }
     if !allowed.isEmpty { response.headers.append(("Allow", allowed.joined(separator: ", "))) }
     for header in headers.sorted(by: { $0.key < $1.key }) { response.headers.append((header.key, header.value)) }
-    if status == 401 { response.headers.append(("WWW-Authenticate", "Bearer")) }
+    if status == 401 {
+      response.headers.append(("WWW-Authenticate", hasToken ? "Bearer error=\"invalid_token\"" : "Bearer"))
+    }
     return response
   }
 }
@@ -64,6 +68,14 @@ extension HTTPProblem {
 
   package static let unauthorized = HTTPProblem(
     401, "No valid token", "the request needs the header Authorization: Bearer TOKEN with a valid token")
+  /// The request has a token that is not valid.
+  /// - Parameter reason: without a part of the token.
+  package static func invalidToken(_ reason: String) -> HTTPProblem {
+    var problem = HTTPProblem(401, "No valid token", reason)
+    problem.hasToken = true
+    return problem
+  }
+
   package static let noSuchRoute = HTTPProblem(404, "No such path", "GET /v1/openapi.json lists all paths")
   package static let notJSON = HTTPProblem(
     415, "The body is not JSON", "the request needs the header Content-Type: application/json")
