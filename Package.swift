@@ -383,6 +383,7 @@ if Context.environment["FIELDVAULT_FUZZ"] != nil {
     ("BackupFiles", ["VaultStore", "VaultKeys", "Platform"]),
     ("ConfigurationFiles", ["CommandLineKit"]),
     ("CSVImport", ["VaultStore", "FuzzStore"]),
+    ("IdentityTokens", ["ServerStorage", "SyncModel"]),
     ("JSONImport", ["VaultStore", "FuzzStore"]),
     ("JSONValues", ["SyncModel"]),
     ("Keyrings", ["VaultKeys"]),
