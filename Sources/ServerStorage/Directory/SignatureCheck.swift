@@ -26,18 +26,14 @@ package enum SignatureCheck {
   }
 
   /// Returns the signature in the form of libcrypto; `nil` for a wrong length. RFC 7518 writes both numbers of ECDSA in
-  /// full length, libcrypto reads DER.
+  /// full length, libcrypto reads DER. It checks the length of other signatures itself.
   private static func encoded(_ signature: [UInt8], for material: JSONWebKey.Material) -> [UInt8]? {
-    switch material {
-    case .rsa(let modulus, _): return signature.count == modulus.count ? signature : nil
-    case .ed25519: return signature.count == 64 ? signature : nil
-    case .ec(let curve, _, _):
-      let half = curve.coordinateBytes
-      guard signature.count == 2 * half else { return nil }
-      let numbers = integer(signature[..<half]) + integer(signature[half...])
-      let length = numbers.count < 0x80 ? [UInt8(numbers.count)] : [0x81, UInt8(numbers.count)]
-      return [0x30] + length + numbers
-    }
+    guard case .ec(let curve, _, _) = material else { return signature }
+    let half = curve.coordinateBytes
+    guard signature.count == 2 * half else { return nil }
+    let numbers = integer(signature[..<half]) + integer(signature[half...])
+    let length = numbers.count < 0x80 ? [UInt8(numbers.count)] : [0x81, UInt8(numbers.count)]
+    return [0x30] + length + numbers
   }
 
   /// Returns an INTEGER of DER: without leading zeros, and with one in front of a first bit that is set.

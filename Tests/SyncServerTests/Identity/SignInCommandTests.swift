@@ -50,6 +50,8 @@ import Testing
     }
     #expect(try await status(first, "ada") == 200)
     #expect(try await status(first, "ada", ["org": "water", "role": "service"]) == 200)
+    let filler = SyncValue.text(String(repeating: "x", count: 5_500))
+    #expect(try await status(first, "ada", ["org": "water", "filler": filler]) == 200, "a token of nearly 8 KiB")
     #expect(try await status(second, "bob") == 401, "a file has no further keys")
     #expect(try await status(first, "bob", [:]) == 401, "the claim of the account is missing")
     #expect(try await status(first, "bob", ["org": "fire"]) == 403, "the account is missing")
