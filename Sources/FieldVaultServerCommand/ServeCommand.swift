@@ -14,13 +14,29 @@ enum ServeCommand {
     let server = try settings.start(context)
     let state = Locked(RunningSettings(context.arguments, isEncrypted: settings.identity != nil))
     let stopping = AsyncStream.makeStream(of: Void.self)
+    let ready = ServiceManager.State.ready("listening on \(server.url)")
     Signals.onStop { _ in stopping.continuation.finish() }
-    Signals.onHangUp { state.withLock { reload(server, settings.limits, context, &$0) } }
+    Signals.onHangUp {
+      notify(.reloading, context)
+      state.withLock { reload(server, settings.limits, context, &$0) }
+      notify(ready, context)
+    }
     try context.output.line("listening on \(server.url)")
     if let url = server.adminURL { try context.output.line("metrics on \(url)/metrics") }
     try context.output.flush()
+    notify(ready, context)
     for await _ in stopping.stream {}
+    notify(.stopping, context)
     await server.stop()
+  }
+
+  /// Tells the service manager about a state. A manager that cannot be reached does not stop the server.
+  private static func notify(_ state: ServiceManager.State, _ context: CommandContext) {
+    do throws(ServiceManager.Failure) {
+      try ServiceManager(address: Terminal.variable("NOTIFY_SOCKET"))?.notify(state)
+    } catch {
+      context.line("warning: \(error.message)")
+    }
   }
 
   // MARK: SIGHUP

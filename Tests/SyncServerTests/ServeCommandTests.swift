@@ -165,6 +165,37 @@ import Testing
     #expect(try await server.end() == 0)
   }
 
+  @Test("A service manager learns that the server listens, reloads and stops")
+  func notifications() async throws {
+    let socket = try NotificationSocket(at: folder.path + "/notify")
+    let server = try RunningServer(
+      ["serve", "--data", data, "--listen", "127.0.0.1:0", "--quiet"], in: folder,
+      variables: ["NOTIFY_SOCKET": folder.path + "/notify"])
+    try await eventually { socket.received().count == 1 }
+    // The server was ready when it sent the message.
+    let status = socket.messages[0].split(separator: "\n")
+    let url = status.last.map { $0.dropFirst("STATUS=listening on ".count) } ?? ""
+    #expect(status.first == "READY=1")
+    #expect(try await TestClient(url: String(url), token: nil).get("/v1/ready").status == 200)
+    server.signal(SIGHUP)
+    try await eventually { socket.received().count == 3 }
+    #expect(socket.messages[1].hasPrefix("RELOADING=1\n") && socket.messages[2] == socket.messages[0])
+    server.signal(SIGTERM)
+    #expect(try await server.end() == 0)
+    #expect(socket.received().dropFirst(3) == ["STOPPING=1\n"])
+  }
+
+  @Test("A service manager that cannot be reached does not stop the server")
+  func unreachableServiceManager() async throws {
+    let server = try RunningServer(
+      ["serve", "--data", data, "--listen", "127.0.0.1:0", "--quiet"], in: folder,
+      variables: ["NOTIFY_SOCKET": folder.path + "/nothing"])
+    #expect(try await TestClient(url: try await server.url(), token: nil).get("/v1/ready").status == 200)
+    server.signal(SIGTERM)
+    #expect(try await server.end() == 0)
+    #expect(server.errors.contains("cannot notify the service manager at \(folder.path)/nothing: "), "\(server.errors)")
+  }
+
   /// Starts the server with limits of open files, as a service manager does.
   private func serve(softLimit: Int, hardLimit: Int, _ more: String...) throws -> ChildProcess {
     let words = [try builtProgram("fieldvault-server"), "serve", "--data", data, "--listen", "127.0.0.1:0"] + more
