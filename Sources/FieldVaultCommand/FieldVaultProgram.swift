@@ -69,6 +69,7 @@ enum FieldVaultProgram {
       outboxGroup, [OutboxListCommand.self, OutboxShowCommand.self, OutboxRetryCommand.self, OutboxDiscardCommand.self]),
     .group(conflictsGroup, [ConflictListCommand.self, ConflictShowCommand.self, ConflictResolveCommand.self]),
     .command(CompletionsCommand.self),
+    .command(ManualCommand.self),
     .command(VersionCommand.self),
   ]
 

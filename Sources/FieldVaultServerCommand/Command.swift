@@ -80,6 +80,7 @@ enum Command {
     case "completions":
       let shell = try context.arguments.value("SHELL", as: Shell.self) ?? .bash
       try context.output.write(program.completions(for: shell).utf8)
+    case "manual": try context.output.write(program.manual().utf8)
     case "version": try VersionCommand.run(context)
     default: throw context.arguments.mistake("a subcommand is required; see the help of this command")
     }

@@ -22,6 +22,7 @@ enum ServerProgram {
     commands: [
       serve, config, user, account, token, audit, backup, restore, verify, migrate, epoch, sealKey,
       .completions(group: "Other"),
+      .manual(group: "Other"),
       .version(group: "Other"),
     ],
     examples: [

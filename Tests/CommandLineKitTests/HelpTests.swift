@@ -5,7 +5,8 @@ import Testing
 struct HelpTests {
   @Test("Help fits the width of the terminal", arguments: [50, 80, 100])
   func width(columns: Int) {
-    for text in [Program.sample.manual(terminal: Terminal(isTerminal: true, width: columns))] {
+    for path in [[], ["list"], ["put"], ["query"], ["key"], ["key", "add"], ["completions"]] {
+      let text = Program.sample.help(path, terminal: Terminal(isTerminal: true, width: columns))
       for line in text.split(separator: "\n") where !line.hasPrefix("  $ ") {
         #expect(displayWidth(String(line)) <= columns, "\(line)")
       }
@@ -13,7 +14,7 @@ struct HelpTests {
   }
 
   @Test("Help and completions omit hidden commands") func leavesOutWhatIsHidden() {
-    #expect(!Program.sample.manual().contains("dump"))
+    #expect(!Program.sample.help().contains("dump"))
     #expect(!Shell.allCases.contains { Program.sample.completions(for: $0).contains("dump") })
   }
 

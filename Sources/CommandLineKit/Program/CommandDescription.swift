@@ -103,6 +103,11 @@ extension CommandDescription {
       arguments: [.required("SHELL", "the shell to write for", allowed: Shell.allCases.map(\.rawValue))])
   }
 
+  /// The command that prints the man page; run it with ``Program/manual()``.
+  public static func manual(group: String = "") -> Self {
+    Self("manual", group: group, summary: "the man page of this program, for 'man -l -'")
+  }
+
   /// The command that prints the version.
   public static func version(group: String = "") -> Self {
     Self("version", group: group, summary: "the version of this program")

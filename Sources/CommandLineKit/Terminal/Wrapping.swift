@@ -23,14 +23,19 @@ func wrap(_ text: String, width: Int, first: String = "", indent: Int = 0) -> St
 
 /// A usage line in lines that are not broken within brackets.
 func wrapUsage(_ line: String, width: Int, first: String, indent: Int) -> String {
-  var depth = 0
-  let joined = line.map { character -> Character in
-    if character == "[" || character == "(" { depth += 1 }
-    if character == "]" || character == ")" { depth -= 1 }
-    return depth > 0 && character == " " ? "\u{A0}" : character
-  }
-  let text = wrap(String(joined), width: width, first: first, indent: indent)
+  let text = wrap(unbroken(line), width: width, first: first, indent: indent)
   return String(text.map { $0 == "\u{A0}" ? " " : $0 })
+}
+
+/// Returns a usage line with no-break spaces within brackets.
+func unbroken(_ line: String) -> String {
+  var depth = 0
+  return String(
+    line.map { character -> Character in
+      if character == "[" || character == "(" { depth += 1 }
+      if character == "]" || character == ")" { depth -= 1 }
+      return depth > 0 && character == " " ? "\u{A0}" : character
+    })
 }
 
 /// Returns rows of a name and its description in two columns. The description of a name that is too wide is below it.

@@ -10,6 +10,14 @@ enum CompletionsCommand: ProgramCommand {
   }
 }
 
+enum ManualCommand: ProgramCommand {
+  static let description = CommandDescription.manual(group: "Other")
+
+  static func run(_ context: CommandContext) throws {
+    try context.output.write(FieldVaultProgram.program.manual().utf8)
+  }
+}
+
 enum VersionCommand: ProgramCommand {
   static let description = CommandDescription.version(group: "Other")
 
