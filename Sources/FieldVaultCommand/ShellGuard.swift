@@ -21,7 +21,8 @@ enum ShellGuard {
     static let fileName = "libFieldVaultShellGuard.so"
   #endif
 
-  /// The path of the extension: in the folder of the program, or in the folder `lib` next to it.
+  /// The path of the extension: in the folder of the program, in the folder `lib` next to it, or in `lib/fieldvault`, where a
+  /// package installs it.
   static func path() throws(ShellError) -> String {
     guard let resolved = cplatform_program_path() else {
       throw ShellError(
@@ -30,9 +31,8 @@ enum ShellGuard {
     }
     defer { free(resolved) }
     let folder = String(cString: resolved).split(separator: "/").dropLast().map { String($0) }
-    let places = [folder + [fileName], Array(folder.dropLast()) + ["lib", fileName]].map {
-      "/" + $0.joined(separator: "/")
-    }
+    let library = Array(folder.dropLast()) + ["lib"]
+    let places = [folder, library, library + ["fieldvault"]].map { "/" + ($0 + [fileName]).joined(separator: "/") }
     guard let place = places.first(where: { access($0, R_OK) == 0 }) else {
       throw ShellError(
         exitCode: .failed,
