@@ -272,7 +272,7 @@ def check_system_calls(root, port, first, second):
             allowed = allowed - found if words.startswith("~") else allowed | found
     trace = root.path / "trace"
     server = Server(root, port, prefix=["strace", "-f", "-qq", "-o", trace])
-    record = first("put", "Project", "title=2 Oak Lane", "--quiet").strip()
+    record = first("put", "Project", "title=2 Oak Lane").split("\n")[0]
     first("attach", "add", "Project", record, sources / "Tests/Data/rocket.jpg")
     first("sync")
     second("sync")
