@@ -102,6 +102,15 @@ final class LocalServer {
     }
   }
 
+  /// Limits the account `water` to the projects of its users.
+  /// - Parameter records: the UUIDs of the records of users, by name.
+  func limitToMembers(_ records: [String: String]) throws {
+    try withDirectory { directory in
+      for (name, record) in records { try directory.linkUser(name, to: record) }
+      _ = try directory.setMembership(true, of: "water")
+    }
+  }
+
   func token(_ user: String, account: String = "water", role: TokenRole = .device) throws -> String {
     try withDirectory { try $0.addUser(user, account: account, role: role, expires: nil).token }
   }
