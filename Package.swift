@@ -272,7 +272,7 @@ let package = Package(
       name: "SyncEngineTests",
       dependencies: [
         "TestSupport", "Platform", "SyncEngine", "VaultStore", "Outbox", "HTTPClient", "RawNetwork", "SyncModel",
-        "CipherSQL",
+        "CipherSQL", "RecordStore",
       ]),
     .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer", "SyncModel", "Platform"]),
     .testTarget(

@@ -37,6 +37,20 @@ extension SyncTransaction {
     return try removeCycle(of: key, entity, &seen)
   }
 
+  /// Removes a record with the records that reference it, directly or transitively.
+  /// - Parameters:
+  ///   - isRemovable: whether a record may be removed.
+  ///   - remove: removes the row of a record.
+  /// - Returns: the number of removed rows; 0 if one of them has to stay.
+  func removeCycle(
+    of key: Int64, _ entity: Entity, where isRemovable: (Int64, Entity) throws -> Bool,
+    removing remove: (Int64, Entity) throws -> Void
+  ) throws -> Int {
+    guard catalog.cyclic.contains(where: { $0.type == entity.type }) else { return 0 }
+    var seen: Set<Place> = []
+    return try removeCycle(of: key, entity, &seen, where: isRemovable, removing: remove)
+  }
+
   /// Removes a deleted record that only deleted records reference. They lose their references to it, because they can return
   /// only without it.
   /// - Returns: `false` if a record stays that references it, or if a reference must not be empty.
@@ -91,11 +105,22 @@ extension SyncTransaction {
   }
 
   private func removeCycle(of key: Int64, _ entity: Entity, _ seen: inout Set<Place>) throws -> Int {
-    guard let group = try group(of: Place(type: entity.type, key: key), &seen) else { return 0 }
+    try removeCycle(of: key, entity, &seen) {
+      try isRemovable($0, $1)
+    } removing: {
+      try remove($0, $1)
+    }
+  }
+
+  private func removeCycle(
+    of key: Int64, _ entity: Entity, _ seen: inout Set<Place>, where isRemovable: (Int64, Entity) throws -> Bool,
+    removing remove: (Int64, Entity) throws -> Void
+  ) throws -> Int {
+    guard let group = try group(of: Place(type: entity.type, key: key), &seen, where: isRemovable) else { return 0 }
     do {
       try connection.checkedSavepoint {
         for place in group { try clearReferences(of: place, to: group) }
-        try remove(group)
+        try self.remove(group, removing: remove)
       }
     } catch let error as SQLError where error.code == .constraint {
       return 0
@@ -104,7 +129,9 @@ extension SyncTransaction {
   }
 
   /// Returns a row with all rows that reference it; `nil` if one of these has to stay.
-  private func group(of first: Place, _ seen: inout Set<Place>) throws -> [Place]? {
+  private func group(
+    of first: Place, _ seen: inout Set<Place>, where isRemovable: (Int64, Entity) throws -> Bool
+  ) throws -> [Place]? {
     var group: [Place] = [first]
     var found: Set<Place> = [first]
     var index = 0
@@ -165,7 +192,7 @@ extension SyncTransaction {
   }
 
   /// Removes the rows of a group, each after the rows that still reference it.
-  private func remove(_ group: [Place]) throws {
+  private func remove(_ group: [Place], removing remove: (Int64, Entity) throws -> Void) throws {
     var rest = group
     while !rest.isEmpty {
       var later: [Place] = []

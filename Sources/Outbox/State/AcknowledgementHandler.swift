@@ -302,8 +302,13 @@ extension ServerProblem {
   fileprivate static let stale = ServerProblem(
     title: "", status: 409, detail: "the response is about an older version")
 
+  private static let notMemberMessage = """
+    the user is not a member of the project; ask a member to add the user and retry the operation, or discard it
+    """
+
   /// The reason and the field, for the user.
   package var message: String {
+    if type == Self.notMember { return Self.notMemberMessage }
     let text = detail.isEmpty ? (title.isEmpty ? "the server returned \(status)" : title) : detail
     return field.map { text.contains($0) ? text : "\($0): \(text)" } ?? text
   }

@@ -49,7 +49,7 @@ extension SyncTransaction {
 
   /// Forgets how far the vault has synced with the server, and its versions that wait.
   private func forgetPositions() throws {
-    for table: SQL in ["SyncFetch", "SyncMoved", "SyncCascade", "SyncInbox"] {
+    for table: SQL in ["SyncFetch", "SyncMoved", "SyncCascade", "SyncInbox", "SyncLostProject"] {
       try connection.execute("DELETE FROM \(table)")
     }
     for name in [

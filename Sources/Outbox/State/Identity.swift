@@ -13,8 +13,8 @@ package struct ServerIdentity: Sendable {
   package var mustReconcile = false
   /// Whether the server's data belong to another epoch than the versions of this vault.
   package var isNewEpoch = false
-  /// The records that were removed because their project is no longer followed.
-  package var left = ScopeChange()
+  /// Whether records of projects leave that the device no longer follows.
+  package var leavesProjects = false
   /// Whether the inbox has versions that may be stored by now.
   package var hasKept = false
 
@@ -93,10 +93,9 @@ extension SyncTransaction {
     // Before version 0.4, a choice of projects was only noted as the reason of the next comparison.
     let hasChosenProjects = try SyncSettings.value(.reconcileNext, in: connection) == "projects"
     if try hasChosenProjects || SyncSettings.value(.leavesProjects, in: connection) != nil {
+      try SyncSettings.set(.leavesProjects, "true", in: connection)
       // A restored server may lack records of a project. The comparison queues them, and a later round removes them.
-      if !result.isNewEpoch { result.left = try leaveScopes() }
-      let isDone = !result.isNewEpoch && result.left.kept.isEmpty
-      try SyncSettings.set(.leavesProjects, isDone ? nil : "true", in: connection)
+      result.leavesProjects = !result.isNewEpoch
     }
     result.hasKept = try connection.fetchOne("SELECT 1 FROM SyncInbox LIMIT 1", as: Int.self) != nil
     try changes.applyKeptFields()

@@ -54,7 +54,7 @@ package enum SyncSettings {
     /// Set when the device follows the active projects: the state of the server's projects at the last choice, empty
     /// before the first.
     case activeProjects
-    /// Set while records of projects that are no longer followed stay because of unsent changes.
+    /// Set while records are left of projects that are no longer followed.
     case leavesProjects
     /// Set if the cursor is behind records of entities that this vault does not know. A comparison follows the next schema
     /// file.

@@ -1,4 +1,6 @@
+import CipherSQL
 import SchemaModel
+import SyncModel
 
 /// The references by which records belong to a project.
 package struct ProjectPaths: Sendable {
@@ -57,4 +59,109 @@ package struct ProjectPaths: Sendable {
   }
 
   private static func parent(of column: SharedColumn) -> String { column.reference?.entityType ?? "" }
+}
+
+/// Finds the projects of records as the server has them: a record with a base belongs where its base does, and not where an
+/// unsent change puts it.
+package final class RecordProjects {
+  private let catalog: SyncCatalog
+  private let connection: Connection
+  private let paths: ProjectPaths
+  private var known: [LocalIdentity: String] = [:]
+
+  package init(_ catalog: SyncCatalog, in connection: Connection) {
+    (self.catalog, self.connection) = (catalog, connection)
+    paths = ProjectPaths(catalog.tables)
+  }
+
+  /// The references that lead to the project, for each entity that belongs to one.
+  package var references: [String: [(column: String, parent: String)]] { paths.references }
+
+  /// Returns the UUID of the project that a record belongs to, or `nil`.
+  package func project(of record: LocalIdentity) throws -> String? {
+    var seen: Set<LocalIdentity> = []
+    return try project(of: record, &seen)
+  }
+
+  /// Returns the UUID of the project that a version belongs to, or `nil`.
+  /// - Parameters:
+  ///   - fields: the fields of the version, whose record this database may lack.
+  ///   - version: returns the fields of another such version.
+  package func project(
+    of type: String, _ fields: SyncObject, version: (_ type: String, _ uuid: String) -> SyncObject?
+  ) throws -> String? {
+    var seen: Set<String> = []
+    return try project(of: type, fields, &seen, version)
+  }
+
+  private func project(
+    of type: String, _ fields: SyncObject, _ seen: inout Set<String>, _ version: (String, String) -> SyncObject?
+  ) throws -> String? {
+    for (name, parent) in paths.references[type] ?? [] {
+      guard let uuid = fields.text(name) else { continue }
+      if parent == ProjectPaths.projectType { return uuid }
+      guard seen.insert(uuid).inserted else { continue }
+      let project: String?
+      if let above = version(parent, uuid) {
+        project = try self.project(of: parent, above, &seen, version)
+      } else {
+        project = try find(parent, uuid).flatMap { try self.project(of: $0) }
+      }
+      if let project { return project }
+    }
+    return nil
+  }
+
+  private func project(of record: LocalIdentity, _ seen: inout Set<LocalIdentity>) throws -> String? {
+    if let project = known[record] { return project }
+    guard seen.insert(record).inserted, let table = catalog.tables[record.type] else { return nil }
+    if record.type == ProjectPaths.projectType {
+      known[record] = try connection.fetchOne(
+        "SELECT uuid FROM \(identifier: table.entity.table.name) WHERE \(identifier: table.entity.key) = \(record.key)",
+        as: String.self)
+      return known[record]
+    }
+    for parent in try parents(of: record, table) {
+      guard let project = try project(of: parent, &seen) else { continue }
+      known[record] = project
+      return project
+    }
+    return nil
+  }
+
+  private func parents(of record: LocalIdentity, _ table: RecordTable) throws -> [LocalIdentity] {
+    let base = try BaseTable.find(record.type, record.key, in: connection)
+    var parents: [LocalIdentity] = []
+    for (name, type) in paths.references[record.type] ?? [] {
+      let parent: LocalIdentity?
+      if let base, let value = base.fields[name] {
+        guard case .text(let uuid) = value else { continue }
+        parent = try find(type, uuid)
+      } else {
+        parent = try referenced(by: name, record, table)
+      }
+      if let parent { parents.append(parent) }
+    }
+    return parents
+  }
+
+  private func find(_ type: String, _ uuid: String) throws -> LocalIdentity? {
+    guard let entity = catalog.tables[type]?.entity else { return nil }
+    return try connection.fetchOne(
+      "SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) WHERE uuid = \(uuid)", as: Int64.self
+    ).map { LocalIdentity(type, $0) }
+  }
+
+  private func referenced(by name: String, _ record: LocalIdentity, _ table: RecordTable) throws -> LocalIdentity? {
+    guard let reference = table.columns.first(where: { $0.name == name })?.reference,
+      let parent = catalog.tables[reference.entityType]?.entity
+    else { return nil }
+    return try connection.fetchOne(
+      """
+      SELECT parent.\(identifier: parent.key) FROM \(identifier: table.entity.table.name) AS child
+      CROSS JOIN \(identifier: parent.table.name) AS parent ON parent.\(identifier: reference.key) = child.\(identifier: name)
+      WHERE child.\(identifier: table.entity.key) = \(record.key)
+      """, as: Int64.self
+    ).map { LocalIdentity(parent.type, $0) }
+  }
 }

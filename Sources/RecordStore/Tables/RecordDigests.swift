@@ -12,11 +12,17 @@ package struct StoreDigests {
   ///   - columns: by entity, the columns that digests may leave out, as the server names them. May include columns
   ///     that this vault lacks.
   ///   - projects: only records of these projects and records without a project; empty for all records.
+  ///   - excluded: no records of these projects.
   package init(
-    catalog: SyncCatalog, connection: Connection, columns: [String: DigestColumns] = [:], projects: [String] = []
+    catalog: SyncCatalog, connection: Connection, columns: [String: DigestColumns] = [:], projects: [String] = [],
+    without excluded: [String] = []
   ) throws {
     (self.catalog, self.connection, self.columns) = (catalog, connection, columns)
-    members = projects.isEmpty ? nil : try ProjectMembers(Set(projects), catalog, connection)
+    members =
+      projects.isEmpty && excluded.isEmpty
+      ? nil
+      : try ProjectMembers(
+        included: projects.isEmpty ? nil : Set(projects), excluded: Set(excluded), catalog, connection)
   }
 
   /// Returns the digest of all records of an entity, and of each bucket.
@@ -80,35 +86,46 @@ package struct StoreDigests {
   }
 }
 
-/// The records that belong to some projects.
+/// The records that belong to some projects at the server.
 private final class ProjectMembers {
-  private let projects: Set<String>
+  private let included: Set<String>?
+  private let excluded: Set<String>
   private let paths: ProjectPaths
   /// The UUIDs of the parents through which a record belongs to a project, by entity and UUID.
   private var parents: [String: [String: [String?]]] = [:]
 
-  init(_ projects: Set<String>, _ catalog: SyncCatalog, _ connection: Connection) throws {
-    self.projects = projects
+  init(
+    included: Set<String>?, excluded: Set<String>, _ catalog: SyncCatalog, _ connection: Connection
+  ) throws {
+    (self.included, self.excluded) = (included, excluded)
     paths = ProjectPaths(catalog.tables)
     let above = Set(paths.references.values.flatMap { $0.map(\.parent) })
     for type in above where type != ProjectPaths.projectType {
       guard let table = catalog.tables[type], let references = paths.references[type] else { continue }
       var rows: [String: [String?]] = [:]
       try table.forEach(where: "1", in: connection) { record in
-        rows[record.uuid] = references.map { record.state.fields.text($0.column) }
+        // The server has the record where its base belongs, and not where an unsent change puts it.
+        let base = record.isDirty ? try BaseTable.find(type, record.key, in: connection) : nil
+        rows[record.uuid] = references.map { column, _ in
+          (base?.fields[column] ?? record.state.fields[column]).flatMap {
+            if case .text(let uuid) = $0 { uuid } else { nil }
+          }
+        }
       }
       parents[type] = rows
     }
   }
 
   func contains(_ type: String, _ uuid: String, _ state: RecordState) -> Bool {
-    if type == ProjectPaths.projectType { return projects.contains(uuid) }
+    if type == ProjectPaths.projectType { return contains(uuid) }
     for (column, parent) in paths.references[type] ?? [] {
       guard let above = state.fields.text(column) else { continue }
-      if let project = paths.project(of: parent, above, above: { parents[$0]?[$1] }) {
-        return projects.contains(project)
-      }
+      if let project = paths.project(of: parent, above, above: { parents[$0]?[$1] }) { return contains(project) }
     }
     return true
+  }
+
+  private func contains(_ project: String) -> Bool {
+    included?.contains(project) != false && !excluded.contains(project)
   }
 }

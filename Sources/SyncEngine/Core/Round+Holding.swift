@@ -14,6 +14,8 @@ struct Comparing: Sendable {
   /// pull brings.
   let keepsCursor: Bool
 
+  /// The projects that the server does not show to the user. Records of them that stay on the device are in no digest of the server.
+  var lost: [String] = []
   /// The records that the server had.
   var records = 0
   /// Records of an entity that the server does not have now.
@@ -33,7 +35,8 @@ struct Comparing: Sendable {
   /// Returns the query for the digests of this device. In a new epoch they are those of all records: the server may have
   /// lost records of projects that the device no longer follows and has not left yet.
   func query(_ type: String) -> DigestQuery {
-    DigestQuery(entityType: type, columns: theirs.columns, projects: oldEpoch == nil ? scopes : [])
+    DigestQuery(
+      entityType: type, columns: theirs.columns, projects: oldEpoch == nil ? scopes : [], excluded: lost)
   }
 
   func summary(_ type: String) -> DigestSummary { theirs.entities[type] ?? .none }
@@ -44,10 +47,13 @@ extension Round {
   func action(of task: HoldTask) -> RoundTask.Action {
     switch task {
     case .begin: return .run(.beginComparison)
-    case .entityDigests(let scopes, _, _): return .ask(.entityDigests(projects: scopes))
+    case .entityDigests(let scopes, _, _, _): return .ask(.entityDigests(projects: scopes))
     case .decide: return .run(.acceptedDeletions)
     case .candidates(let type, let uuids): return .ask(.records(entityType: type, uuids: uuids, epoch: nil))
     case .countDeletable(let type, let uuids): return .run(.countDeletable(type, uuids))
+    case .noteMemberProjects:
+      guard let comparing else { return .decide }
+      return .run(.noteMemberProjects(comparing.theirs.memberProjects, isNewEpoch: comparing.oldEpoch != nil))
     case .hold(let held): return .run(.holdDeletions(held.deletions))
     case .endEntity, .holdOrCompare: return .decide
     case .entity, .buckets, .records, .bucketRecords: break
@@ -67,13 +73,18 @@ extension Round {
 
   mutating func finish(_ task: HoldTask, _ result: RoundTask.Result) {
     switch (task, result) {
-    case (.begin, .stored(.comparison(let scopes, let epoch, let cursor))):
-      then([.holding(.entityDigests(scopes: scopes, epoch: epoch, cursor: cursor))])
-    case (.entityDigests(let scopes, let epoch, let cursor), .responded(.entityDigests(let theirs), _)):
+    case (.begin, .stored(.comparison(let scopes, let epoch, let cursor, let hasLost))):
+      then([.holding(.entityDigests(scopes: scopes, epoch: epoch, cursor: cursor, hasLost: hasLost))])
+    case (.entityDigests(let scopes, let epoch, let cursor, let hasLost), .responded(.entityDigests(let theirs), _)):
       let old = epoch == theirs.epoch ? nil : epoch
       let keepsCursor = old == nil && cursor != nil && !pulling.hasLostCursor
       comparing = Comparing(scopes: scopes, theirs: theirs, oldEpoch: old, keepsCursor: keepsCursor)
-      then(entities.map { .holding(.entity($0)) } + [.holding(.decide)])
+      let leaves = hasLost || theirs.memberProjects != nil
+      then(
+        (leaves ? [.holding(.noteMemberProjects)] : []) + entities.map { .holding(.entity($0)) } + [.holding(.decide)])
+    case (.noteMemberProjects, .stored(.lostProjects(let lost))):
+      comparing?.lost = lost
+      if !lost.isEmpty { then([.leaving(.begin(.lost))]) }
     case (.entity(let type), .stored(.digests(let whole, let buckets))):
       comparing?.records += Int(whole.count)
       if comparing?.summary(type) == whole { return }

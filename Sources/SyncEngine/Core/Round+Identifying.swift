@@ -47,9 +47,10 @@ extension Round {
       if identity.isForgetting, let (info, facts) = identifying.account {
         return then([.identifying(.identify(info, facts))])
       }
-      report.left += identity.left.removed
       identifying.identity = identity
-      if identity.hasKept { then([.identifying(.admitAgain(from: InboxCursor()))]) }
+      then(
+        (identity.leavesProjects ? [.leaving(.begin(.unfollowed))] : [])
+          + (identity.hasKept ? [.identifying(.admitAgain(from: InboxCursor()))] : []))
     case (.admitAgain, .stored(.admittedAgain(let counts, let arrived, let next, let hasMore))):
       report.add(counts)
       then(admitting(arrived) + (hasMore ? [.identifying(.admitAgain(from: next))] : []))
@@ -78,7 +79,8 @@ extension Round {
     case (.followProjects, .decided): fail(.tooManyProjects(identifying.active.count))
     case (.end, .decided):
       let identity = identifying.identity
-      report.heldBack += identity.left.kept.values.reduce(0, +)
+      report.heldBack += leaving.heldBack
+      leaving.heldBack = 0
       if identity.isNewEpoch { return fail(.newEpoch) }
       endStep(.identified(mustReconcile: identity.mustReconcile))
     default: failUnexpectedly()

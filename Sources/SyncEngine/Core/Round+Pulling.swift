@@ -8,6 +8,9 @@ struct Pulling: Sendable {
   var isFromBeginning = false
   /// Whether the server does not know the cursor of the vault. The comparison then sets a new cursor.
   var hasLostCursor = false
+  /// Whether projects leave the device at the end of the pull, because the user has lost them. Not before: a later page can show that the
+  /// user is a member again, and the records of earlier pages would be lost.
+  var isLeaving = false
   /// The number of empty pages in a row, although the server announced more.
   var emptyPages = 0
   /// Records that were requested because changes reference them.
@@ -44,7 +47,8 @@ extension Round {
 
   mutating func finish(_ task: PullTask, _ result: RoundTask.Result) {
     switch (task, result) {
-    case (.position(let limit), .stored(.position(let cursor, let scopes))):
+    case (.position(let limit), .stored(.position(let cursor, let scopes, let hasLost))):
+      pulling.isLeaving = pulling.isLeaving || hasLost
       let cursor = pulling.isFromBeginning ? nil : cursor
       pulling.isFromBeginning = false
       then([.pulling(.page(cursor: cursor, scopes: scopes, limit: limit))])
@@ -59,8 +63,10 @@ extension Round {
     case (.applyPage(let page, _), .stored(.applied(let counts, let arrived))):
       report.add(counts)
       for list in page.fetched { report.note(list) }
+      pulling.isLeaving = pulling.isLeaving || !page.removedProjects.isEmpty
       then(
         admitting(arrived) + (!page.hasMore && !arrived.isEmpty ? [.pulling(.endPull)] : [])
+          + (!page.hasMore && pulling.isLeaving ? [.leaving(.begin(.lost))] : [])
           + [.pulling(.endPage(count: page.changes.count, remaining: page.remaining, hasMore: page.hasMore))])
     case (.endPull, .stored(.applied(let counts, _))): report.add(counts)
     case (.endPage(let count, let remaining, let hasMore), .decided):

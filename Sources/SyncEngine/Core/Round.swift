@@ -42,6 +42,7 @@ package struct Round: Sendable {
   private var effects: [RoundEffect] = []
 
   var identifying = Identifying()
+  var leaving = Leaving()
   var pulling = Pulling()
   var pushing = Pushing()
   var comparing: Comparing?
@@ -152,6 +153,7 @@ package struct Round: Sendable {
   private func action(of task: RoundTask) -> RoundTask.Action {
     switch task {
     case .identifying(let task): action(of: task)
+    case .leaving(let task): task.action
     case .pulling(let task): action(of: task)
     case .pushing(let task): action(of: task)
     case .holding(let task): action(of: task)
@@ -165,6 +167,7 @@ package struct Round: Sendable {
   private mutating func finish(_ task: RoundTask, _ result: RoundTask.Result) {
     switch task {
     case .identifying(let task): finish(task, result)
+    case .leaving(let task): finish(task, result)
     case .pulling(let task): finish(task, result)
     case .pushing(let task): finish(task, result)
     case .holding(let task): finish(task, result)

@@ -107,6 +107,17 @@ package enum StoreCommand: Equatable, Sendable {
   /// Applies inbox versions that wait for records that arrived.
   case admit([String])
 
+  // MARK: Leaving projects
+
+  /// Removes some records whose project leaves the device.
+  case leave([LocalIdentity], LeavingCause, since: Int64)
+  /// Removes versions from the inbox whose project leaves the device.
+  case forgetVersions([RecordIdentity])
+  /// Stores that the records have left as far as they can.
+  case endLeaving(LeavingCause, isDone: Bool)
+  /// Stores which projects the user has lost; `nil` if the server shows all of them.
+  case noteMemberProjects(Set<String>?, isNewEpoch: Bool)
+
   // MARK: Pulling
 
   /// Applies fetched records.
@@ -172,6 +183,8 @@ package enum StoreQuery: Equatable, Sendable {
   case activeProjects
   /// The cursor and the followed projects.
   case pullPosition
+  /// The records of projects that leave the device.
+  case leaving(LeavingCause)
   /// Whether the versions of the vault belong to an epoch.
   case isCurrent(epoch: String)
   /// The referenced records that the vault lacks.
@@ -193,7 +206,13 @@ package enum StoreResult: Sendable {
   case ended(nextDue: Int64?, isUntidy: Bool)
   case identity(ServerIdentity)
   case activeProjects(mark: String?)
-  case position(cursor: String?, scopes: [String])
+  /// `hasLost`: whether records of projects are left that the user has lost.
+  case position(cursor: String?, scopes: [String], hasLost: Bool = false)
+  case leaving(LeavingPlan)
+  /// The number of records that were removed.
+  case left(Int)
+  /// The projects that the user has lost.
+  case lostProjects([String])
   /// Whether the epochs are equal.
   case epoch(isCurrent: Bool)
   case parents([RecordIdentity])
@@ -206,7 +225,7 @@ package enum StoreResult: Sendable {
   /// The response belongs to another epoch, so nothing was stored.
   case otherEpoch
   case rejected(PushCounts)
-  case comparison(scopes: [String], epoch: String?, cursor: String?)
+  case comparison(scopes: [String], epoch: String?, cursor: String?, hasLost: Bool = false)
   case digests(whole: DigestSummary, buckets: [String: DigestSummary])
   /// `plain` leaves out fields without a column.
   case recordDigests([RecordDigest], plain: [RecordDigest])
@@ -264,4 +283,6 @@ package struct DigestQuery: Equatable, Sendable {
   package var columns: [String: DigestColumns]
   /// The followed projects; empty for all records.
   package var projects: [String]
+  /// Projects that the server no longer shows to the user.
+  package var excluded: [String] = []
 }

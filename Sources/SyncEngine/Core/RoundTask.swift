@@ -5,6 +5,7 @@ import SyncModel
 /// A part of a step, with at most one request and one transaction.
 enum RoundTask: Equatable, Sendable {
   case identifying(IdentifyTask)
+  case leaving(LeaveTask)
   case pulling(PullTask)
   case pushing(PushTask)
   case holding(HoldTask)
@@ -35,7 +36,7 @@ enum RoundTask: Equatable, Sendable {
     switch self {
     case .pushing(.choose): false
     case .pushing, .ending: true
-    case .identifying, .pulling, .holding, .comparing, .applying, .fetching: false
+    case .identifying, .leaving, .pulling, .holding, .comparing, .applying, .fetching: false
     }
   }
 }
@@ -53,6 +54,16 @@ enum IdentifyTask: Equatable, Sendable {
   case projectRecords([String])
   case followProjects(mark: String)
   case end
+}
+
+/// Removes the records of projects that leave the device, in transactions of a limited length.
+enum LeaveTask: Equatable, Sendable {
+  /// Reads the records. Repeated until a pass removes none.
+  case begin(LeavingCause)
+  case forgetVersions([RecordIdentity])
+  case remove([LocalIdentity], LeavingCause, since: Int64)
+  case endPass(LeavingCause, LeavingPlan)
+  case end(LeavingCause, isDone: Bool)
 }
 
 /// Fetches and applies one page, and the records that it references.
@@ -84,7 +95,9 @@ enum PushTask: Equatable, Sendable {
 /// Counts the deletions of a comparison before it changes anything.
 enum HoldTask: Equatable, Sendable {
   case begin
-  case entityDigests(scopes: [String], epoch: String?, cursor: String?)
+  case entityDigests(scopes: [String], epoch: String?, cursor: String?, hasLost: Bool)
+  /// Leaves the projects that the server does not show to the user any more.
+  case noteMemberProjects
   case entity(String)
   case buckets(String, ours: [String: DigestSummary])
   /// `theirs` is `nil` if the server has no records.

@@ -39,7 +39,9 @@ struct StoreReader {
     case .activeProjects: return .activeProjects(mark: try SyncSettings.value(.activeProjects, in: connection))
     case .pullPosition:
       return .position(
-        cursor: try SyncSettings.value(.cursor, in: connection), scopes: try SyncSettings.scopes(in: connection))
+        cursor: try SyncSettings.value(.cursor, in: connection), scopes: try SyncSettings.scopes(in: connection),
+        hasLost: try !SyncSettings.lostProjects(in: connection).isEmpty)
+    case .leaving(let cause): return .leaving(try LeavingReader(catalog, in: connection).plan(cause))
     case .isCurrent(let epoch):
       return .epoch(isCurrent: try SyncSettings.value(.epoch, in: connection) == epoch)
     case .missingParents(let records, let withDeleted):
@@ -68,7 +70,9 @@ struct StoreReader {
   }
 
   private func digests(_ query: DigestQuery) throws -> StoreDigests {
-    try StoreDigests(catalog: catalog, connection: connection, columns: query.columns, projects: query.projects)
+    try StoreDigests(
+      catalog: catalog, connection: connection, columns: query.columns, projects: query.projects,
+      without: query.excluded)
   }
 }
 
@@ -100,6 +104,11 @@ extension SyncTransaction {
       let hasMore = try changes.admitAgain(from: &place, limit: limit, counts: &counts)
       return .admittedAgain(counts, arrived: changes.arrived, next: place, hasMore: hasMore)
     case .admit(let arrived): return try applied { try changes.admit(arrived: arrived, counts: &$0) }
+    case .leave(let records, let cause, let last): return .left(try leave(records, cause, since: last))
+    case .forgetVersions(let versions): try forget(versions)
+    case .endLeaving(let cause, let isDone): try endLeaving(cause, isDone: isDone)
+    case .noteMemberProjects(let members, let isNewEpoch):
+      return .lostProjects(try noteMemberProjects(members, isNewEpoch: isNewEpoch))
     case .apply(let records): return try applied { try changes.apply(records, counts: &$0) }
     case .applyPage(let page, let facts): return try applied { try apply(page, facts, &$0) }
     case .endPull: return try applied { try changes.endPull(counts: &$0) }
@@ -116,7 +125,8 @@ extension SyncTransaction {
       try SyncSettings.set(.isComparing, "true", in: connection)
       return .comparison(
         scopes: try SyncSettings.scopes(in: connection), epoch: try epoch(),
-        cursor: try SyncSettings.value(.cursor, in: connection))
+        cursor: try SyncSettings.value(.cursor, in: connection),
+        hasLost: try !SyncSettings.lostProjects(in: connection).isEmpty)
     case .holdDeletions(let count):
       try SyncSettings.set(.heldDeletions, String(count), in: connection)
       try SyncSettings.set(.acceptedDeletions, nil, in: connection)
@@ -146,6 +156,7 @@ extension SyncTransaction {
     try changes.apply(page.changes, counts: &counts)
     for records in page.gone { try changes.apply(records, counts: &counts) }
     for list in page.fetched { try note(list) }
+    try noteRemovedProjects(in: page)
     try SyncSettings.set(.cursor, page.cursor, in: connection)
     if !page.hasMore, changes.arrived.isEmpty { try changes.endPull(counts: &counts) }
   }

@@ -33,6 +33,8 @@ public struct SyncReport: Equatable, Sendable {
   public var left = 0
   /// Records of such projects that stay because of unsent changes.
   public var heldBack = 0
+  /// The records of projects of which the user is no longer a member.
+  public var lost = LostRecords()
   /// Lists of a REST API that could not be fetched completely, each with its problem.
   public private(set) var lists: [FetchedList] = []
   /// The bytes of the request bodies.
@@ -51,7 +53,7 @@ public struct SyncReport: Equatable, Sendable {
 
   /// Whether any record changed, on this device or on the server.
   public var hasDone: Bool {
-    pushed + pulled + repaired + left + conflicts + failed + filesSent + filesFetched + filesFailed > 0
+    pushed + pulled + repaired + left + lost.removed + conflicts + failed + filesSent + filesFetched + filesFailed > 0
   }
 
   /// Adds the results of another round and adopts its outcome.
@@ -70,6 +72,8 @@ public struct SyncReport: Equatable, Sendable {
     hasCompared = hasCompared || other.hasCompared
     left += other.left
     heldBack += other.heldBack
+    lost.removed += other.lost.removed
+    (lost.kept, lost.followed) = (other.lost.kept, other.lost.followed)
     lists.removeAll { list in other.lists.contains { $0.entityType == list.entityType } }
     lists += other.lists
     bytesSent += other.bytesSent
@@ -97,6 +101,19 @@ public struct SyncReport: Equatable, Sendable {
     conflicts += counts.conflicts
     kept += counts.kept
   }
+}
+
+/// The records of projects of which the user is no longer a member. The device removes them without a question.
+public struct LostRecords: Equatable, Sendable {
+  /// The number of removed records.
+  public var removed = 0
+  /// The records that stay, by entity and reason.
+  public var kept: [KeptRecords] = []
+  /// The UUIDs of the lost projects that the device follows. It keeps following them.
+  public var followed: [String] = []
+
+  /// Creates the result for a user who has lost no project.
+  public init() {}
 }
 
 /// Events of sync for a user interface.

@@ -1,4 +1,5 @@
 import HTTPClient
+import RecordStore
 import SyncModel
 import Testing
 
@@ -31,7 +32,7 @@ import Testing
       .prefetched(nil), .acknowledged(PushCounts(), sawOthers: true, next: BatchChoice()), .otherEpoch,
       .rejected(PushCounts()), .comparison(scopes: [], epoch: nil, cursor: nil), .digests(whole: .none, buckets: [:]),
       .recordDigests([], plain: []), .count(1), .uuids(["u"]), .repaired(ApplyCounts(), RepairCounts(), arrived: []),
-      .more(false),
+      .more(false), .leaving(LeavingPlan()), .left(1), .lostProjects(["p"]),
     ]
     return requests.map { .responded(ScriptedRound.response(to: $0), ScriptedRound.facts) }
       + responseClasses.map { .requestFailed(RemoteFailure($0, message: "", hint: ""), ScriptedRound.facts) }
@@ -44,6 +45,9 @@ import Testing
     func digest(_ uuid: String, _ digest: String, version: Int64 = 1) -> RecordDigest {
       RecordDigest(entityUuid: uuid, version: version, digest: digest)
     }
+    var leaving = LeavingPlan()
+    leaving.records = [LocalIdentity("Room", 1)]
+    leaving.versions = [RecordIdentity(entityType: "Room", entityUuid: "v")]
     var script = Script()
     script.batches = [["a", "b"], ["c"]]
     script.respond = { request in
@@ -72,7 +76,7 @@ import Testing
       switch command {
       case .identify:
         var identity = ServerIdentity()
-        (identity.mustReconcile, identity.hasKept) = (true, true)
+        (identity.mustReconcile, identity.hasKept, identity.leavesProjects) = (true, true, true)
         return .stored(.identity(identity))
       case .read(.activeProjects): return .stored(.activeProjects(mark: ""))
       case .admitAgain(let place, _):
@@ -83,7 +87,10 @@ import Testing
       case .read(.parentsOfInbox(let last, _)) where last.isEmpty:
         return .stored(.parents([RecordIdentity(entityType: "Project", entityUuid: "house")]))
       case .read(.recordsOfInbox(_, let last, _)) where last.isEmpty: return .stored(.uuids(["new", "unlisted"]))
-      case .beginComparison: return .stored(.comparison(scopes: [], epoch: epoch, cursor: cursor))
+      case .beginComparison:
+        return .stored(.comparison(scopes: [], epoch: epoch, cursor: cursor, hasLost: true))
+      case .noteMemberProjects: return .stored(.lostProjects(["house"]))
+      case .read(.leaving): return .stored(.leaving(leaving))
       case .read(.digests): return .stored(.digests(whole: other, buckets: ["00": other]))
       case .read(.recordDigests):
         return .stored(
@@ -147,8 +154,8 @@ import Testing
         if round.drive(1) { break }
       }
     }
-    // All 7 requests, 28 commands and 8 queries were reached.
-    #expect(names.count == 43, "\(names.sorted())")
+    // All 7 requests, 32 commands and 9 queries were reached.
+    #expect(names.count == 48, "\(names.sorted())")
   }
 
   /// At most one request, one transaction and one wait is outstanding.

@@ -231,8 +231,10 @@ struct ScriptedRound {
     case .acceptedDeletions, .countDeletable: .count(0)
     case .recordsOfOldEpoch: .uuids([])
     case .repair: .repaired(ApplyCounts(), RepairCounts(), arrived: [])
+    case .leave(let records, _, _): .left(records.count)
+    case .noteMemberProjects: .lostProjects([])
     case .requireHistory, .follow, .release, .drawDevice, .holdDeletions, .forgetExtraFields, .align,
-      .endComparison:
+      .endComparison, .forgetVersions, .endLeaving:
       .done
     }
   }
@@ -242,6 +244,7 @@ struct ScriptedRound {
     case .activeProjects: .activeProjects(mark: nil)
     case .pullPosition: .position(cursor: "here", scopes: [])
     case .isCurrent(let epoch): .epoch(isCurrent: epoch == "one")
+    case .leaving: .leaving(LeavingPlan())
     case .missingParents, .parentsOfInbox: .parents([])
     case .recordsOfInbox: .uuids([])
     case .digests: .digests(whole: .none, buckets: [:])

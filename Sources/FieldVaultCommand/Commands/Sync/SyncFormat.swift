@@ -14,6 +14,9 @@ enum SyncFormat {
     done += moved("fetched", report.pulled, "", report.filesFetched)
     if report.repaired > 0 { done.append("repaired \(countText(report.repaired)) by comparison") }
     if report.left > 0 { done.append("removed \(countText(report.left)) of unfollowed projects") }
+    if report.lost.removed > 0 {
+      done.append("removed \(countText(report.lost.removed)) of projects that the user has lost")
+    }
     var sentences: [String] = []
     if !done.isEmpty { sentences.append(capitalised(done.joined(separator: ", "))) }
     if report.hasCompared, report.repaired == 0 { sentences.append("Compared all records, no differences") }
@@ -37,8 +40,29 @@ enum SyncFormat {
     if report.heldBack > 0 {
       sentences.append("\(recordsText(report.heldBack)) of unfollowed projects stay until they are sent")
     }
+    sentences += lost(report.lost)
     if status.kept > 0 { sentences.append("\(recordsText(status.kept)) from the server cannot be stored yet") }
     return sentences.joined(separator: ". ") + "."
+  }
+
+  /// The records of lost projects that stay, each with the action that lets it leave.
+  private static func lost(_ lost: LostRecords) -> [String] {
+    var sentences: [String] = []
+    for (reason, action) in [
+      (KeptReason.unsentChange, "with unsent changes: fieldvault outbox list"),
+      (.conflict, "in conflict: fieldvault conflicts list"), (.unsentFile, "with unsent files: fieldvault attach list"),
+    ] {
+      let kept = lost.kept.filter { $0.reason == reason }
+      if kept.isEmpty { continue }
+      let counts = kept.map { "\(countText($0.count)) \($0.entityType)" }.joined(separator: ", ")
+      sentences.append("Of projects that the user has lost stay \(counts) \(action)")
+    }
+    if !lost.followed.isEmpty {
+      sentences.append(
+        "The server no longer shows \(lost.followed.joined(separator: ", ")), which this device follows: "
+          + "fieldvault config get projects")
+    }
+    return sentences
   }
 
   /// `sent 3 (1 merged) and 2 files`
@@ -68,6 +92,28 @@ enum SyncFormat {
     json.member("openConflicts", status.conflicts)
     json.member("failedOperations", status.failed)
     lists(status.lists, &json)
+    self.lost(report.lost, &json)
+  }
+
+  private static func lost(_ lost: LostRecords, _ json: inout JSONWriter) {
+    json.key("lostProjects")
+    json.beginObject()
+    json.member("removed", lost.removed)
+    json.key("kept")
+    json.beginArray()
+    for kept in lost.kept {
+      json.beginObject()
+      json.member("entityType", kept.entityType)
+      json.member("reason", kept.reason.rawValue)
+      json.member("count", kept.count)
+      json.endObject()
+    }
+    json.endArray()
+    json.key("followed")
+    json.beginArray()
+    for project in lost.followed { json.value(project) }
+    json.endArray()
+    json.endObject()
   }
 
   /// `RifleSetup: a page names a next one on another server`
