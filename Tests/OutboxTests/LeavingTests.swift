@@ -8,116 +8,6 @@ import VaultStore
 
 @testable import Outbox
 
-/// A database whose projects have areas, items in trees and cycles, and notes that may belong to no project.
-struct LeavingDatabase {
-  static let schema = Schema(
-    name: "sites",
-    migrations: [
-      MigrationFile(
-        version: 1, name: "sites",
-        sql: """
-          CREATE TABLE OfflineProject (
-            projectId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE, title TEXT,
-            \(ReferenceCycleTests.shared)) STRICT;
-          CREATE TABLE OfflineArea (
-            areaId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE, title TEXT,
-            parentId INTEGER REFERENCES OfflineArea (areaId) ON DELETE CASCADE,
-            projectId INTEGER NOT NULL REFERENCES OfflineProject (projectId) ON DELETE CASCADE,
-            \(ReferenceCycleTests.shared)) STRICT;
-          CREATE TABLE OfflineItem (
-            itemId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE, title TEXT,
-            areaId INTEGER NOT NULL REFERENCES OfflineArea (areaId),
-            twinId INTEGER REFERENCES OfflineItem (itemId),
-            \(ReferenceCycleTests.shared)) STRICT;
-          CREATE TABLE OfflineNote (
-            noteId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE, title TEXT,
-            projectId INTEGER REFERENCES OfflineProject (projectId) ON DELETE CASCADE,
-            itemId INTEGER REFERENCES OfflineItem (itemId),
-            \(ReferenceCycleTests.shared)) STRICT;
-          INSERT INTO SyncedEntity (entityType, tableName, schemaName, conflictPolicy) VALUES
-            ('Project', 'OfflineProject', 'sites', 'manual'), ('Area', 'OfflineArea', 'sites', 'manual'),
-            ('Item', 'OfflineItem', 'sites', 'manual'), ('Note', 'OfflineNote', 'sites', 'manual');
-          """)
-    ])
-
-  let database: Database
-  let catalog: SyncCatalog
-
-  init() throws {
-    database = try Database.inMemory()
-    try Vault.migrator(for: [Self.schema]).apply(to: database)
-    catalog = SyncCatalog(try database.read { try Entities.read(from: $0) })
-  }
-
-  static func uuid(_ number: Int) -> String { String(format: "00000000-0000-7000-8000-%012d", number) }
-
-  @discardableResult
-  func sync<Result>(_ body: (SyncTransaction) throws -> Result) throws -> Result {
-    try database.write { try SyncTransaction.run(on: $0, catalog, now: 1_800_000_000_000, body) }
-  }
-
-  func apply(_ versions: [RemoteRecord]) throws {
-    try sync { transaction in
-      var counts = ApplyCounts()
-      try transaction.changes.apply(versions, counts: &counts)
-    }
-  }
-
-  func write(_ sql: SQL) throws { try database.write { _ = try $0.execute(sql) } }
-
-  func values(_ sql: SQL) throws -> [String] { try database.read { try $0.fetch(sql, as: String.self) } }
-
-  func count(_ table: SQL) throws -> Int {
-    try database.read { try $0.fetchOne("SELECT count(*) FROM \(table)", as: Int.self) } ?? 0
-  }
-
-  /// Stores a page without changes that announces lost projects.
-  func announce(_ projects: [String], _ changes: [RemoteRecord] = []) throws {
-    let page = ChangesPage(
-      serverTime: 0, epoch: "one", changes: changes, cursor: "there", hasMore: false, remaining: nil,
-      removedProjects: projects)
-    try sync { try $0.noteRemovedProjects(in: page) }
-  }
-
-  func plan(_ cause: LeavingCause = .lost) throws -> LeavingPlan {
-    try database.read { try LeavingReader(catalog, in: $0).plan(cause) }
-  }
-
-  /// Removes all records that can leave, as a round does.
-  /// - Parameters:
-  ///   - limit: the most records of one transaction.
-  ///   - transactions: the number of transactions after which the program is killed; `nil` for none.
-  /// - Returns: the number of removed records, and those that stay; `nil` if the program was killed.
-  @discardableResult
-  func leave(
-    _ cause: LeavingCause = .lost, limit: Int = 100, killedAfter transactions: Int? = nil
-  ) throws -> (removed: Int, kept: [KeptRecords])? {
-    var (total, left) = (0, transactions ?? .max)
-    while true {
-      let plan = try plan(cause)
-      var removed = 0
-      if !plan.versions.isEmpty { try sync { try $0.forget(plan.versions) } }
-      for start in stride(from: 0, to: plan.records.count, by: limit) {
-        if left == 0 { return nil }
-        left -= 1
-        let part = Array(plan.records[start..<min(start + limit, plan.records.count)])
-        removed += try sync { try $0.leave(part, cause, since: plan.lastOperation) }
-      }
-      total += removed
-      if removed > 0, removed < plan.records.count { continue }
-      let kept = removed > 0 ? plan.kept : plan.remaining
-      try sync { try $0.endLeaving(cause, isDone: kept.allSatisfy { $0.reason == .referenced }) }
-      return (total, kept)
-    }
-  }
-
-  func expectIntegrity(_ comment: Comment? = nil) throws {
-    let violations = try database.read { try SyncInvariants(catalog: catalog, connection: $0).violations() }
-    #expect(violations == [], comment)
-    #expect(try values("SELECT \"table\" FROM pragma_foreign_key_check") == [], comment)
-  }
-}
-
 /// Records of projects that the user has lost.
 @Suite struct LeavingTests {
   private let vault: LeavingDatabase
@@ -287,6 +177,40 @@ struct LeavingDatabase {
     #expect(try titles("Project") == ["Barn"])
     #expect(try titles("Item") == ["Oak beam"])
     #expect(try titles("Area") == ["Loft"])
+    try vault.expectIntegrity()
+  }
+
+  @Test(
+    "An unsent change of a reference moves no dependents: they leave or stay with the project that the server knows")
+  func moved() throws {
+    try fill()
+    try vault.write("UPDATE OfflineArea SET projectId = 3 - projectId")
+    try vault.announce([Self.house])
+    let result = try #require(try vault.leave())
+    #expect(result.removed == 1)
+    #expect(
+      result.kept == [
+        KeptRecords(entityType: "Area", reason: .unsentChange, count: 1),
+        KeptRecords(entityType: "Project", reason: .referenced, count: 1),
+      ])
+    #expect(try titles("Item") == ["Beam"])
+    #expect(try titles("Area") == ["Cellar", "Loft"])
+    try vault.expectIntegrity()
+  }
+
+  @Test("A record that changes after the plan was read stays, with the records that its row and its base reference")
+  func changedSince() throws {
+    try fill()
+    try vault.apply([Self.item(23, "Stove", in: 11, twin: 21), Self.item(24, "Lamp", in: 11)])
+    try vault.announce([Self.house])
+    let plan = try vault.plan()
+    try #require(plan.records.count == 5)
+    try vault.write("UPDATE OfflineItem SET twinId = NULL WHERE title = 'Stove'")
+    #expect(try vault.sync { try $0.leave(plan.records, .lost, since: plan.lastOperation) } == 1)
+    #expect(try titles("Item") == ["Beam", "Pump", "Stove"])
+    let ids = try vault.values("SELECT operationId FROM OfflineSyncQueue WHERE completedAt IS NULL")
+    try vault.sync { _ = try $0.discard(ids) }
+    #expect(try vault.leave()?.removed == 4)
     try vault.expectIntegrity()
   }
 

@@ -91,7 +91,7 @@ import VaultStore
       func any(_ type: String) -> SQL {
         SQL(
           raw:
-            "(SELECT rowid FROM Offline\(type) WHERE isDeleted = 0 ORDER BY uuid LIMIT 1 OFFSET \(random.number(0..<6)))"
+            "(SELECT rowid FROM Offline\(type) WHERE isDeleted = 0 ORDER BY uuid LIMIT 1 OFFSET \(random.number(0..<(type == "Project" ? 3 : 6))))"
         )
       }
       let statement: SQL
@@ -211,7 +211,7 @@ import VaultStore
 
   private mutating func run(_ round: Int) throws {
     try fill()
-    try edit(random.number(0..<10))
+    try edit(random.number(0..<20))
     try editElsewhere(random.number(0..<4))
     let projects = server.values.filter { $0.type == "Project" }.map(\.uuid).sorted()
     let lost = Set(projects.shuffled(using: &random).prefix(random.number(1..<3)))
@@ -248,5 +248,115 @@ import VaultStore
     let expected = try staying(besides: lost)
     #expect(Set(try contents().keys) == expected, comment)
     try vault.expectIntegrity(comment)
+  }
+}
+
+/// A database whose projects have areas, items in trees and cycles, and notes that may belong to no project.
+struct LeavingDatabase {
+  static let schema = Schema(
+    name: "sites",
+    migrations: [
+      MigrationFile(
+        version: 1, name: "sites",
+        sql: """
+          CREATE TABLE OfflineProject (
+            projectId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE, title TEXT,
+            \(ReferenceCycleTests.shared)) STRICT;
+          CREATE TABLE OfflineArea (
+            areaId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE, title TEXT,
+            parentId INTEGER REFERENCES OfflineArea (areaId) ON DELETE CASCADE,
+            projectId INTEGER NOT NULL REFERENCES OfflineProject (projectId) ON DELETE CASCADE,
+            \(ReferenceCycleTests.shared)) STRICT;
+          CREATE TABLE OfflineItem (
+            itemId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE, title TEXT,
+            areaId INTEGER NOT NULL REFERENCES OfflineArea (areaId),
+            twinId INTEGER REFERENCES OfflineItem (itemId),
+            \(ReferenceCycleTests.shared)) STRICT;
+          CREATE TABLE OfflineNote (
+            noteId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE, title TEXT,
+            projectId INTEGER REFERENCES OfflineProject (projectId) ON DELETE CASCADE,
+            itemId INTEGER REFERENCES OfflineItem (itemId),
+            \(ReferenceCycleTests.shared)) STRICT;
+          INSERT INTO SyncedEntity (entityType, tableName, schemaName, conflictPolicy) VALUES
+            ('Project', 'OfflineProject', 'sites', 'manual'), ('Area', 'OfflineArea', 'sites', 'manual'),
+            ('Item', 'OfflineItem', 'sites', 'manual'), ('Note', 'OfflineNote', 'sites', 'manual');
+          """)
+    ])
+
+  let database: Database
+  let catalog: SyncCatalog
+
+  init() throws {
+    database = try Database.inMemory()
+    try Vault.migrator(for: [Self.schema]).apply(to: database)
+    catalog = SyncCatalog(try database.read { try Entities.read(from: $0) })
+  }
+
+  static func uuid(_ number: Int) -> String { String(format: "00000000-0000-7000-8000-%012d", number) }
+
+  @discardableResult
+  func sync<Result>(_ body: (SyncTransaction) throws -> Result) throws -> Result {
+    try database.write { try SyncTransaction.run(on: $0, catalog, now: 1_800_000_000_000, body) }
+  }
+
+  func apply(_ versions: [RemoteRecord]) throws {
+    try sync { transaction in
+      var counts = ApplyCounts()
+      try transaction.changes.apply(versions, counts: &counts)
+    }
+  }
+
+  func write(_ sql: SQL) throws { try database.write { _ = try $0.execute(sql) } }
+
+  func values(_ sql: SQL) throws -> [String] { try database.read { try $0.fetch(sql, as: String.self) } }
+
+  func count(_ table: SQL) throws -> Int {
+    try database.read { try $0.fetchOne("SELECT count(*) FROM \(table)", as: Int.self) } ?? 0
+  }
+
+  /// Stores a page without changes that announces lost projects.
+  func announce(_ projects: [String], _ changes: [RemoteRecord] = []) throws {
+    let page = ChangesPage(
+      serverTime: 0, epoch: "one", changes: changes, cursor: "there", hasMore: false, remaining: nil,
+      removedProjects: projects)
+    try sync { try $0.noteRemovedProjects(in: page) }
+  }
+
+  func plan(_ cause: LeavingCause = .lost) throws -> LeavingPlan {
+    try database.read { try LeavingReader(catalog, in: $0).plan(cause) }
+  }
+
+  /// Removes all records that can leave, as a round does.
+  /// - Parameters:
+  ///   - limit: the most records of one transaction.
+  ///   - transactions: the number of transactions after which the program is killed; `nil` for none.
+  /// - Returns: the number of removed records, and those that stay; `nil` if the program was killed.
+  @discardableResult
+  func leave(
+    _ cause: LeavingCause = .lost, limit: Int = 100, killedAfter transactions: Int? = nil
+  ) throws -> (removed: Int, kept: [KeptRecords])? {
+    var (total, left) = (0, transactions ?? .max)
+    while true {
+      let plan = try plan(cause)
+      var removed = 0
+      if !plan.versions.isEmpty { try sync { try $0.forget(plan.versions) } }
+      for start in stride(from: 0, to: plan.records.count, by: limit) {
+        if left == 0 { return nil }
+        left -= 1
+        let part = Array(plan.records[start..<min(start + limit, plan.records.count)])
+        removed += try sync { try $0.leave(part, cause, since: plan.lastOperation) }
+      }
+      total += removed
+      if removed > 0, removed < plan.records.count { continue }
+      let kept = removed > 0 ? plan.kept : plan.remaining
+      try sync { try $0.endLeaving(cause, isDone: kept.allSatisfy { $0.reason == .referenced }) }
+      return (total, kept)
+    }
+  }
+
+  func expectIntegrity(_ comment: Comment? = nil) throws {
+    let violations = try database.read { try SyncInvariants(catalog: catalog, connection: $0).violations() }
+    #expect(violations == [], comment)
+    #expect(try values("SELECT \"table\" FROM pragma_foreign_key_check") == [], comment)
   }
 }
