@@ -115,8 +115,9 @@ extension HTTPProblem {
     507, "The quota is exceeded", "remove unneeded files, or ask for a larger quota",
     type: "urn:fieldvault:quota-exceeded")
   static let diskFull = HTTPProblem(507, "No space left", "the disk of the server is full", retryAfter: 300)
+  // Not 403, which would be about all files of the device.
   static let contentOfOthers = HTTPProblem(
-    403, "Not a member of the project", "only members of the project can send this content",
+    422, "Not a member of the project", "only members of the project can send this content",
     type: ServerProblem.notMember)
   static let noSuchContent = HTTPProblem(404, "No such content", "its upload was never completed, or it was removed")
 

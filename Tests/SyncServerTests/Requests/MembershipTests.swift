@@ -279,7 +279,7 @@ import Testing
     #expect(try await told("digests", stranger)["files"]?["\(content)/full"] == nil)
     #expect(try await told("digests", owner)["files"]?["\(content)/full"] != nil)
     let begun = try await stranger.begin(10, as: content, "thumbnail")
-    #expect(begun.status == 403 && begun.type == ServerProblem.notMember)
+    #expect(begun.status == 422 && begun.type == ServerProblem.notMember)
     #expect(try await owner.begin(10, as: content, "thumbnail").status == 201)
 
     #expect(try await ada.results([server.adding("eve", to: project)]) == ["accepted"])
