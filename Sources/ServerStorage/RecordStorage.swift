@@ -101,8 +101,8 @@ public protocol RecordReading {
   func earlierChanges(of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int) throws -> ChangePage
   /// Returns a record, even if it is deleted, with its project.
   func located(_ name: RecordName) throws -> LocatedRecord?
-  /// Returns the memberships of some holders in all projects; see ``Viewer``. The cost grows with their number only.
-  func memberships(of holders: [String]) throws -> [Membership]
+  /// Returns the memberships of a user in all projects. The cost grows with their number only.
+  func memberships(of viewer: Viewer) throws -> [Membership]
   /// Returns the projects of the records that reference a content; `nil` among them for records without a project. Empty for a
   /// content that no record references.
   func projects(of content: String) throws -> Set<String?>
@@ -128,6 +128,9 @@ public protocol RecordWriting: RecordReading {
   var sender: Viewer? { get nonmutating set }
   /// Returns what a user is to a project, after the changes so far.
   func standing(of viewer: Viewer, in project: String) throws -> Standing
+  /// Returns whether the deletion or restoration of a record may change records of projects that a user does not see. So it may if
+  /// the record has very many dependents.
+  func concernsOthers(_ name: RecordName, _ viewer: Viewer) throws -> Bool
   /// Whether a change of this transaction begins or ends a membership.
   var hasMembershipChanges: Bool { get }
   /// Reads what some operations will need, in a constant number of statements. Other reads cost a statement each.

@@ -23,7 +23,7 @@ import Testing
   }
 
   private func visible(_ viewer: Viewer, _ storage: EmbeddedStorage) async throws -> Set<String> {
-    try await storage.read(account) { MemberScope(try $0.memberships(of: viewer.holders)).projects }
+    try await storage.read(account) { MemberScope(try $0.memberships(of: viewer)).projects }
   }
 
   /// An account from before memberships were kept: `uuids` are two users and three projects, of which the second has a crew and
@@ -64,12 +64,12 @@ import Testing
     #expect(
       try await visible(other, storage) == [uuids[2]], "a project without members is open, as its creator is unknown")
     // A second time changes nothing, and a project whose members have left stays closed.
-    let before = try await storage.read(account) { try $0.memberships(of: member.holders + other.holders) }
+    let before = try await storage.read(account) { try $0.memberships(of: member) + $0.memberships(of: other) }
     let crew = try await storage.read(account) { data in
       try data.changes(after: nil, limit: 100, projects: nil).records.filter { $0.name.entityType == "ProjectCrew" }
     }
     try await storage.write(account) { data in try #require(data as? AccountWriter).rebuild() }
-    #expect(try await storage.read(account) { try $0.memberships(of: member.holders + other.holders) } == before)
+    #expect(try await storage.read(account) { try $0.memberships(of: member) + $0.memberships(of: other) } == before)
     try await storage.write(account) { data in
       for record in crew {
         let state = record.state.applying(RecordPatch(isDeleted: true, updatedAt: 2))
@@ -97,7 +97,7 @@ import Testing
     #expect(try await visible(member, storage) == Set(uuids.suffix(3)), "the members learn of the deletion")
     try await storage.forget(account, before: 3)
     #expect(try await visible(member, storage) == [uuids[2], uuids[4]])
-    let rows = try await storage.read(account) { try $0.memberships(of: member.holders).map(\.key.project) }
+    let rows = try await storage.read(account) { try $0.memberships(of: member).map(\.key.project) }
     #expect(!rows.contains(uuids[3]))
   }
 

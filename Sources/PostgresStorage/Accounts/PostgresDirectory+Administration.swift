@@ -139,7 +139,7 @@ extension PostgresDirectory {
 
   private static let tokensOfUser = Statement(
     """
-    SELECT token.created_at, token.revoked_at, token.hash = $2::bytea
+    SELECT token.created_at, token.revoked_at, token.hash = $2::bytea, token.label IS NOT DISTINCT FROM $3::text
     FROM fieldvault.token AS token JOIN fieldvault.member AS member USING (account_id, user_id)
     WHERE member.name = $1::text
     """)
@@ -164,9 +164,11 @@ extension PostgresDirectory {
     SignIn.Facts(
       userAccount: try connection.run(userAccount(.text(identity.user), .integer(0))).first { $0.text(0) },
       hasAccount: try connection.run(accountByName(.text(identity.account))).count == 1,
-      tokens: try connection.run(tokensOfUser(.text(identity.user), .bytes(identity.hash))).map { row in
+      tokens: try connection.run(tokensOfUser(.text(identity.user), .bytes(identity.hash), .text(SignIn.label))).map {
+        row in
         SignIn.Facts.Token(
-          createdAt: time(row.integer(0)), revokedAt: row.optionalInteger(1).map(time), isOwn: row.flag(2))
+          createdAt: time(row.integer(0)), revokedAt: row.optionalInteger(1).map(time), isOwn: row.flag(2),
+          isSignIn: row.flag(3))
       })
   }
 

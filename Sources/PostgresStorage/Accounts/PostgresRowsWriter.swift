@@ -136,6 +136,7 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
           account, .integer(job.number), .text(job.kind.rawValue), .text(job.name.entityType),
           .text(job.name.entityUuid), .integer(Int64(job.reference)), .optional(job.after), .integer(job.time)))
     }
+    for project in changes.forgottenProjects { add(Self.removeMemberships(account, .text(project))) }
     for membership in changes.memberships.values {
       let key = membership.key
       add(
@@ -143,7 +144,6 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
           account, .text(key.source), .text(key.holder), .text(key.project), .flag(membership.isMember),
           .integer(membership.sequence)))
     }
-    for project in changes.forgottenProjects { add(Self.removeMemberships(account, .text(project))) }
   }
 
   func removeDerived() throws {

@@ -103,6 +103,9 @@ final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
         """, .integer(job.number), .text(job.kind.rawValue), .text(job.name.entityType), .text(job.name.entityUuid),
         .integer(Int64(job.reference)), job.after.sqlArgument, .integer(job.time))
     }
+    for project in changes.forgottenProjects {
+      try run("DELETE FROM ServerMembership WHERE project = ?", .text(project))
+    }
     for membership in changes.memberships.values {
       let key = membership.key
       try run(
@@ -111,9 +114,6 @@ final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
         ON CONFLICT (project, source, holder) DO UPDATE SET isMember = excluded.isMember, sequence = excluded.sequence
         """, .text(key.source), .text(key.holder), .text(key.project), .integer(membership.isMember ? 1 : 0),
         .integer(membership.sequence))
-    }
-    for project in changes.forgottenProjects {
-      try run("DELETE FROM ServerMembership WHERE project = ?", .text(project))
     }
   }
 

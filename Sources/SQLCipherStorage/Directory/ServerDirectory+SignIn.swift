@@ -27,13 +27,14 @@ extension ServerDirectory {
     var tokens: [SignIn.Facts.Token] = []
     try connection.forEach(
       """
-      SELECT Token.createdAt, revokedAt, hash = \(identity.hash) FROM Token JOIN Member USING (userId)
+      SELECT Token.createdAt, revokedAt, hash = \(identity.hash), label IS \(SignIn.label) FROM Token JOIN Member USING (userId)
       WHERE name = \(identity.user)
       """
     ) { row in
       tokens.append(
         SignIn.Facts.Token(
-          createdAt: try row.decode(at: 0), revokedAt: try row.decode(at: 1), isOwn: try row.decode(at: 2)))
+          createdAt: try row.decode(at: 0), revokedAt: try row.decode(at: 1), isOwn: try row.decode(at: 2),
+          isSignIn: try row.decode(at: 3)))
     }
     return SignIn.Facts(
       userAccount: try connection.fetchOne(

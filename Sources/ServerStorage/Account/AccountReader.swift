@@ -25,7 +25,11 @@ package struct AccountReader: RecordReading {
     return LocatedRecord(record: record, project: row.project)
   }
 
-  package func memberships(of holders: [String]) throws -> [Membership] { try rows.memberships(of: holders) }
+  package func memberships(of viewer: Viewer) throws -> [Membership] {
+    let found = try rows.memberships(of: viewer.holders)
+    guard let deletion = try map.deletion(of: viewer, { try rows.records([$0]).first }) else { return found }
+    return found.map { $0.key.holder == deletion.holder ? $0.withoutHolder(since: deletion.sequence) : $0 }
+  }
 
   package func earlierChanges(
     of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int
@@ -165,6 +169,26 @@ extension ContentClaim {
 }
 
 extension EntityMap {
+  /// The entities of the records of users.
+  var userTypes: Set<String> {
+    Set(
+      memberColumns.compactMap { type, column in
+        tables[type].flatMap { table in table.columns.first { $0.name == column }?.reference?.entityType }
+      })
+  }
+
+  /// Returns the deletion of a user's record, which ends all memberships by it; `nil` while it is not deleted.
+  func deletion(
+    of viewer: Viewer, _ row: (RecordName) throws -> RecordRow?
+  ) rethrows -> (holder: String, sequence: Int64)? {
+    guard let uuid = viewer.record else { return nil }
+    for type in userTypes.sorted() {
+      guard let record = try row(RecordName(type, uuid))?.record, record.state.isDeleted else { continue }
+      return (Membership.holder(record: uuid), record.sequence)
+    }
+    return nil
+  }
+
   /// The name under which the content of a record is among its references. No column has it.
   static let contentReference = ",content"
 

@@ -12,6 +12,9 @@ extension AccountWriter {
     if name.entityType == ProjectPaths.projectType {
       if row == nil { state.forgetProject(name.entityUuid) }
       if let row, stored == nil { try addCreator(of: row) }
+      if let row, let stored, stored.record.state.isDeleted, !row.record.state.isDeleted {
+        try endMemberships(withoutUsersOf: row)
+      }
     } else if let column = map.memberColumns[name.entityType] {
       try follow(row, over: stored, column)
     }
@@ -47,7 +50,26 @@ extension AccountWriter {
     guard row.record.state.isDeleted else { return true }
     guard row.isCascaded, let root = row.record.deletedWith else { return false }
     let name = RecordName(ProjectPaths.projectType, project)
-    return try root == name || self.row(name)?.record.deletedWith == root
+    guard let above = try self.row(name), above.record.state.isDeleted else { return false }
+    return root == name || above.record.deletedWith == root
+  }
+
+  /// Ends the memberships that a restored project does not restore, because the record of the user is deleted.
+  private func endMemberships(withoutUsersOf project: RecordRow) throws {
+    for reference in map.dependents[ProjectPaths.projectType] ?? [] {
+      guard let column = map.memberColumns[reference.entityType] else { continue }
+      for name in try dependents(of: project.name, by: reference, after: nil, limit: .max) {
+        guard let crew = try row(name), crew.record.state.isDeleted, try isUserDeleted(of: crew, column) else {
+          continue
+        }
+        try follow(crew, over: crew, column)
+      }
+    }
+  }
+
+  private func isUserDeleted(of crew: RecordRow, _ column: String) throws -> Bool {
+    guard let user = crew.record.state.fields.text(column) else { return true }
+    return try map.userTypes.contains { try row(RecordName($0, user))?.record.state.isDeleted == true }
   }
 
   private func set(_ key: Membership.Key, isMember: Bool, at sequence: Int64) throws {
@@ -62,11 +84,13 @@ extension AccountWriter {
 
   private func endCreatorsMembership(of project: String, at sequence: Int64) throws {
     let creators = try memberships(of: project, holders: []).filter(\.key.isCreators)
-    for membership in creators { try set(membership.key, isMember: false, at: sequence) }
+    // Memberships that are found again do not show which projects were open before.
+    let end = isRebuilding ? Membership.neverBegun : sequence
+    for membership in creators { try set(membership.key, isMember: false, at: end) }
     guard creators.isEmpty else { return }
     // The project comes after its membership records when memberships are found again.
     let key = Membership.Key(source: project, holder: Membership.everyone, project: project)
-    state.set(Membership(key, isMember: false, sequence: sequence))
+    state.set(Membership(key, isMember: false, sequence: Membership.neverBegun))
   }
 
   // MARK: Reading
@@ -86,8 +110,42 @@ extension AccountWriter {
   package func standing(of viewer: Viewer, in project: String) throws -> Standing {
     guard viewer.isLimited else { return .member }
     let holders = viewer.holders
-    return Standing(
-      try memberships(of: project, holders: holders).filter { holders.contains($0.key.holder) })
+    let found = try memberships(of: project, holders: holders).filter { holders.contains($0.key.holder) }
+    guard let deletion = try map.deletion(of: viewer, { try row($0) }) else { return Standing(found) }
+    return Standing(found.map { $0.key.holder == deletion.holder ? $0.withoutHolder(since: deletion.sequence) : $0 })
+  }
+
+  package func memberships(of viewer: Viewer) throws -> [Membership] { try reader.memberships(of: viewer) }
+
+  package func projects(of content: String) throws -> Set<String?> {
+    try map.attachments.reduce(into: []) { projects, attachment in
+      let value = ReferenceValue(
+        entityType: attachment.entity.type, reference: EntityMap.contentReference, target: content)
+      for name in try dependents(value, after: nil, limit: .max) {
+        if let row = try row(name) { projects.insert(row.project) }
+      }
+    }
+  }
+
+  /// The number of dependents that are examined before a change of a record is refused.
+  private static let mostExamined = 100
+
+  package func concernsOthers(_ name: RecordName, _ viewer: Viewer) throws -> Bool {
+    guard viewer.isLimited else { return false }
+    var seen: Set<RecordName> = [name]
+    var open = [name]
+    while let next = open.popLast() {
+      for reference in map.dependents[next.entityType] ?? [] {
+        let left = Self.mostExamined - seen.count
+        let some = try dependents(of: next, by: reference, after: nil, limit: left + 1)
+        if some.count > left { return true }
+        for other in some where seen.insert(other).inserted {
+          if let project = try row(other)?.project, try standing(of: viewer, in: project) != .member { return true }
+          open.append(other)
+        }
+      }
+    }
+    return false
   }
 
   package var hasMembershipChanges: Bool { !state.changes.memberships.isEmpty }

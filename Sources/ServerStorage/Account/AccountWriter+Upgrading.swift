@@ -172,6 +172,8 @@ extension AccountWriter {
   /// unique indexes of new schema files.
   package func rebuild() throws {
     try flush()
+    isRebuilding = true
+    defer { isRebuilding = false }
     try rows.removeDerived()
     var (live, deleted): ([RecordName], [RecordName]) = ([], [])
     try forEachRow { row in

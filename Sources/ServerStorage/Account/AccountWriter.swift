@@ -29,6 +29,8 @@ package final class AccountWriter: RecordWriting {
   /// The device that makes the following changes; `nil` if no device makes them.
   var author: String?
   package var sender: Viewer?
+  /// Whether the memberships are found in the records again.
+  var isRebuilding = false
   /// The memberships that were read, and the holders whose memberships in a project were read.
   private(set) var loadedMemberships: [Membership.Key: Membership] = [:]
   private var loadedMembers: [String: Set<String>] = [:]
@@ -85,7 +87,7 @@ package final class AccountWriter: RecordWriting {
   }
 
   /// A reader of the state after the changes so far.
-  private var reader: AccountReader {
+  var reader: AccountReader {
     get throws {
       try flush()
       return AccountReader(rows, schema)
@@ -133,10 +135,6 @@ package final class AccountWriter: RecordWriting {
   }
 
   package func claims(on content: String) throws -> [ContentClaim] { try reader.claims(on: content) }
-
-  package func projects(of content: String) throws -> Set<String?> { try reader.projects(of: content) }
-
-  package func memberships(of holders: [String]) throws -> [Membership] { try reader.memberships(of: holders) }
 
   package func earlierChanges(of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int) throws -> ChangePage
   {

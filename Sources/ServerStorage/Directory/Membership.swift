@@ -13,7 +13,7 @@ public struct Viewer: Hashable, Sendable {
   }
 
   /// The names under which memberships name the user.
-  package var holders: [String] {
+  public var holders: [String] {
     [Membership.everyone, Membership.holder(userId: userId)] + (record.map { [Membership.holder(record: $0)] } ?? [])
   }
 }
@@ -54,6 +54,18 @@ public struct Membership: Hashable, Sendable {
   // Names of holders stand beside UUIDs of projects where devices are told of changes. They have no comma, colon or other
   // separator of a notification.
 
+  /// Whether devices may have seen the project by this membership. A project that had members before its memberships were found in
+  /// the records was never open.
+  var hasEnded: Bool { !isMember && sequence > Self.neverBegun }
+  /// The number of a membership that was found to have ended before it was kept.
+  static let neverBegun: Int64 = 0
+
+  /// Returns the membership without effect, because the record of its holder is deleted.
+  /// - Parameter sequence: the number of the deletion.
+  func withoutHolder(since sequence: Int64) -> Membership {
+    isMember ? Membership(key, isMember: false, sequence: max(sequence, self.sequence)) : self
+  }
+
   /// The name of all users of the account.
   static let everyone = "everyone"
   /// Returns the name of a user who has created a project.
@@ -79,7 +91,7 @@ public enum Standing: Sendable {
         self = .member
         return
       }
-      self = .formerMember
+      if membership.hasEnded { self = .formerMember }
     }
   }
 }
@@ -104,7 +116,7 @@ public struct MemberScope: Sendable {
 
   /// Returns the projects that the user may have seen at the time of a change and does not see now.
   public func lost(since sequence: Int64) -> Set<String> {
-    Set(memberships.filter { !$0.isMember && $0.sequence > sequence }.map(\.key.project)).subtracting(projects)
+    Set(memberships.filter { $0.hasEnded && $0.sequence > sequence }.map(\.key.project)).subtracting(projects)
   }
 
   /// Whether anything changed after a change.

@@ -58,9 +58,11 @@ package struct SignIn: Equatable, Sendable {
       let revokedAt: String?
       /// Whether it is the sign-in of this provider and role.
       let isOwn: Bool
+      /// Whether it is a sign-in, which the user has made, and no token of the operator.
+      let isSignIn: Bool
 
-      package init(createdAt: String, revokedAt: String?, isOwn: Bool) {
-        (self.createdAt, self.revokedAt, self.isOwn) = (createdAt, revokedAt, isOwn)
+      package init(createdAt: String, revokedAt: String?, isOwn: Bool, isSignIn: Bool) {
+        (self.createdAt, self.revokedAt, self.isOwn, self.isSignIn) = (createdAt, revokedAt, isOwn, isSignIn)
       }
     }
 
@@ -100,7 +102,8 @@ package struct SignIn: Equatable, Sendable {
     let isAdmitted =
       facts.tokens.isEmpty
       || facts.tokens.contains { token in
-        token.revokedAt == nil && (own?.revokedAt.map { $0 < token.createdAt } ?? true)
+        // Another sign-in of the user does not make a revoked one valid again.
+        token.revokedAt == nil && (own?.revokedAt.map { $0 < token.createdAt && !token.isSignIn } ?? true)
       }
     guard isAdmitted else { throw ServerError(.signInRefused, "the user of the token was revoked") }
     (addsUser, renews) = (false, own != nil)

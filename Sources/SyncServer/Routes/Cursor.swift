@@ -51,6 +51,8 @@ struct Cursor: Equatable {
 
 /// What a device has of the projects that its user sees.
 struct MemberPosition: Equatable {
+  /// The user for whom the pages were; see ``mark(of:)``.
+  let viewer: String
   /// The number of the last change of a membership that the pages of the device have followed.
   var followed: Int64
   /// The older changes that the device still has to read of projects which its user has gained; `nil` if it has all.
@@ -66,10 +68,21 @@ struct MemberPosition: Equatable {
     let until: Int64
   }
 
-  init(followed: Int64, backlog: Backlog? = nil) { (self.followed, self.backlog) = (followed, backlog) }
+  init(viewer: String, followed: Int64, backlog: Backlog? = nil) {
+    (self.viewer, self.followed, self.backlog) = (viewer, followed, backlog)
+  }
+
+  /// Returns a text that differs for users who see other projects, and for a user who gets another record.
+  static func mark(of viewer: Viewer) -> String {
+    var hash = SHA256()
+    hash.add(viewer.holders.joined(separator: ","))
+    return String(hash.hexDigest.prefix(16))
+  }
 
   init?(_ text: Substring) {
-    let numbers = text.split(separator: "-", omittingEmptySubsequences: false).map { Int64($0) ?? -1 }
+    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+    viewer = parts.first.map(String.init) ?? ""
+    let numbers = parts.dropFirst().map { Int64($0) ?? -1 }
     guard [1, 4].contains(numbers.count), numbers.allSatisfy({ $0 >= 0 }) else { return nil }
     followed = numbers[0]
     guard numbers.count == 4 else { return }
@@ -78,7 +91,8 @@ struct MemberPosition: Equatable {
   }
 
   var text: String {
-    ([followed] + (backlog.map { [$0.since, $0.after, $0.until] } ?? [])).map(String.init).joined(separator: "-")
+    viewer + "-"
+      + ([followed] + (backlog.map { [$0.since, $0.after, $0.until] } ?? [])).map(String.init).joined(separator: "-")
   }
 }
 

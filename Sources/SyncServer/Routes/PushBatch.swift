@@ -40,6 +40,14 @@ struct PushBatch {
     }
     switch (verdict, result) {
     case (.returnStoredResponse, let stored?) where stored.outcome.isStored || !sent.content.isRenamed:
+      // The user may have lost the project since.
+      if viewer.isLimited, let name = sent.name, let project = try storage.located(name)?.project,
+        let refusal = try gate(storage).refusal(of: .update, project)
+      {
+        notStored[name] = sent
+        isUnmodified = false
+        return PushResult(operationId: sent.id, outcome: refusal)
+      }
       noteStored(stored, sent)
       return PushResult(operationId: sent.id, outcome: stored.outcome)
     case (.execute, _):
@@ -69,13 +77,12 @@ struct PushBatch {
       notStored[operation.name] = sent
       return .waiting(for: other)
     }
-    let gate = MemberGate(viewer: viewer, entities: entities, storage: storage)
     let handler = PushHandler(
       entities: entities, storage: storage, epochs: epochs, role: role, now: now, storedAt: storedAt)
     do {
       // The effect and the response are stored together or not at all.
       let (outcome, taken) = try storage.attempt {
-        let handled = try gate.admit(operation) { try handler.handle(operation) }
+        let handled = try gate(storage).admit(operation) { try handler.handle(operation) }
         if handled.outcome.isFinal {
           let response = PushResult(operationId: sent.id, outcome: handled.outcome).wire.json
           try storage.keep(response: response, to: sent.content, at: storedAt)
@@ -91,6 +98,10 @@ struct PushBatch {
       notStored[operation.name] = sent
       return .rejected(HTTPProblem.failure.problem)
     }
+  }
+
+  private func gate(_ storage: any RecordWriting) -> MemberGate {
+    MemberGate(viewer: viewer, entities: entities, storage: storage)
   }
 
   private func keep(

@@ -15,7 +15,7 @@ extension SyncService {
       let epoch = try data.epochs.current
       let cursor = Cursor(
         ChangePosition(epoch: epoch, sequence: end, floor: end),
-        members: scope.map { _ in MemberPosition(followed: end) })
+        members: scope.map { _ in MemberPosition(viewer: MemberPosition.mark(of: viewer), followed: end) })
       return .json(
         EntityDigests(
           serverTime: now, epoch: epoch, cursor: cursor.text, entities: entities, columns: columns,

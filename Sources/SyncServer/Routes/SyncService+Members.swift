@@ -15,8 +15,9 @@ extension SyncService {
     return try await storage.read(call.caller.account) { data in
       let cursor = try text.map { try Cursor($0, for: data) }
       // A device that has read all projects compares what it has.
-      guard (cursor == nil) == (cursor?.members == nil) else { throw HTTPProblem.unknownCursor }
-      let scope = MemberScope(try data.memberships(of: viewer.holders))
+      let mark = MemberPosition.mark(of: viewer)
+      guard cursor == nil || cursor?.members?.viewer == mark else { throw HTTPProblem.unknownCursor }
+      let scope = MemberScope(try data.memberships(of: viewer))
       let part = MemberScope.part(of: projects, seenBy: scope) ?? []
       let (epoch, last) = (try data.epochs.current, try data.lastSequence)
       let position = cursor?.position ?? ChangePosition(epoch: epoch, sequence: 0, floor: last)
@@ -34,7 +35,7 @@ extension SyncService {
           after: cursor?.position.sequence, limit: limit, projects: part, counted: cursor?.remaining)
         next = Cursor(
           ChangePosition(epoch: epoch, sequence: page.end, floor: position.floor),
-          remaining: page.remaining > 0 ? page.remaining : nil, members: MemberPosition(followed: last))
+          remaining: page.remaining > 0 ? page.remaining : nil, members: MemberPosition(viewer: mark, followed: last))
         if let cursor, let before = cursor.members, !scope.gained(since: before.followed).isDisjoint(with: part) {
           next.members?.backlog = .init(since: before.followed, after: 0, until: cursor.position.sequence)
         }
@@ -54,8 +55,10 @@ extension SyncService {
   func memberTopics(
     _ account: AccountName, _ viewer: Viewer, _ cursor: Cursor, projects: Set<String>?
   ) async throws -> Set<String>? {
-    guard let members = cursor.members else { return nil }
-    let scope = try await storage.read(account) { MemberScope(try $0.memberships(of: viewer.holders)) }
+    guard let members = cursor.members, members.viewer == MemberPosition.mark(of: viewer) else {
+      throw HTTPProblem.unknownCursor
+    }
+    let scope = try await storage.read(account) { MemberScope(try $0.memberships(of: viewer)) }
     if members.backlog != nil || scope.hasChanged(since: members.followed) { return nil }
     return (MemberScope.part(of: projects, seenBy: scope) ?? []).union(viewer.holders)
   }
@@ -65,7 +68,7 @@ extension SyncService {
     let viewer = viewer(member)
     guard viewer.isLimited else { return [] }
     return try await storage.read(member.account) { data in
-      let scope = MemberScope(try data.memberships(of: viewer.holders))
+      let scope = MemberScope(try data.memberships(of: viewer))
       return try Set(contents).filter { content in
         let projects = try data.projects(of: content)
         return !projects.isEmpty && !projects.contains(where: scope.includes)
@@ -77,7 +80,7 @@ extension SyncService {
 extension RecordReading {
   /// Returns the projects that a user sees; `nil` for all.
   func scope(of viewer: Viewer) throws -> MemberScope? {
-    viewer.isLimited ? MemberScope(try memberships(of: viewer.holders)) : nil
+    viewer.isLimited ? MemberScope(try memberships(of: viewer)) : nil
   }
 }
 
@@ -112,12 +115,24 @@ struct MemberGate {
   ) throws -> (outcome: PushResult.Outcome, taken: Int) {
     guard viewer.isLimited else { return try body() }
     var seen: Set<String> = []
-    if let project = try storage.located(operation.name)?.project {
-      switch try storage.standing(of: viewer, in: project) {
-      case .member: seen.insert(project)
-      case .formerMember: return (.rejected(HTTPProblem.noMember.problem), 0)
-      case .stranger: return (hidden(operation), 0)
-      }
+    let located = try storage.located(operation.name)
+    if let refusal = try refusal(of: operation.kind, located?.project) { return (refusal, 0) }
+    if let project = located?.project { seen.insert(project) }
+    // The deletion or restoration of a shared record takes along records that reference it, among them memberships.
+    if located != nil, located?.project == nil, operation.kind == .delete || operation.patch.isDeleted == false,
+      try storage.concernsOthers(operation.name, viewer)
+    {
+      return (.rejected(HTTPProblem.noMember.problem), 0)
+    }
+    if let content = operation.patch.fields.text("contentUuid") {
+      let projects = try storage.projects(of: content)
+      let isSeen =
+        try projects.isEmpty
+        || projects.contains { project in
+          try project.map { try storage.standing(of: viewer, in: $0) == .member } ?? true
+        }
+      // A reference would show the file.
+      guard isSeen else { return (.rejected(HTTPProblem.noMember.problem), 0) }
     }
     for (name, field) in references(of: operation) {
       guard let project = try storage.located(name)?.project else { continue }
@@ -143,13 +158,16 @@ struct MemberGate {
     }
   }
 
-  /// The outcome of an operation on a record of a project that the user must not learn of: that of an unknown record, except
-  /// that it cannot be created.
-  private func hidden(_ operation: PushOperation) -> PushResult.Outcome {
-    switch operation.kind {
-    case .create: .rejected(HTTPProblem.noMember.problem)
-    case .update: .rejected(HTTPProblem.noSuchRecord.problem)
-    case .delete: .accepted(version: 0, serverId: nil)
+  /// Returns the outcome of an operation on a record of a project of which the user is no member; `nil` for other records.
+  ///
+  /// To a user who was never a member, the outcome is that of an unknown record, except that it cannot be created.
+  func refusal(of kind: OperationKind, _ project: String?) throws -> PushResult.Outcome? {
+    guard viewer.isLimited, let project else { return nil }
+    switch (try storage.standing(of: viewer, in: project), kind) {
+    case (.member, _): return nil
+    case (.formerMember, _), (.stranger, .create): return .rejected(HTTPProblem.noMember.problem)
+    case (.stranger, .update): return .rejected(HTTPProblem.noSuchRecord.problem)
+    case (.stranger, .delete): return .accepted(version: 0, serverId: nil)
     }
   }
 

@@ -14,12 +14,23 @@ import Testing
     }
     let new = try signIn([])
     #expect(!new.addsUser && !new.renews)
-    #expect(throws: ServerError.self) { try signIn([.init(createdAt: "1", revokedAt: "2", isOwn: false)]) }
-    #expect(throws: ServerError.self) { try signIn([.init(createdAt: "1", revokedAt: "2", isOwn: true)]) }
+    #expect(throws: ServerError.self) {
+      try signIn([.init(createdAt: "1", revokedAt: "2", isOwn: false, isSignIn: false)])
+    }
+    #expect(throws: ServerError.self) {
+      try signIn([.init(createdAt: "1", revokedAt: "2", isOwn: true, isSignIn: true)])
+    }
     // At the same time is not later.
-    let own = SignIn.Facts.Token(createdAt: "1", revokedAt: "2", isOwn: true)
-    #expect(throws: ServerError.self) { try signIn([own, .init(createdAt: "2", revokedAt: nil, isOwn: false)]) }
-    #expect(try signIn([own, .init(createdAt: "3", revokedAt: nil, isOwn: false)]).renews)
+    let own = SignIn.Facts.Token(createdAt: "1", revokedAt: "2", isOwn: true, isSignIn: true)
+    #expect(throws: ServerError.self) {
+      try signIn([own, .init(createdAt: "2", revokedAt: nil, isOwn: false, isSignIn: false)])
+    }
+    #expect(try signIn([own, .init(createdAt: "3", revokedAt: nil, isOwn: false, isSignIn: false)]).renews)
+    // A sign-in with another role, which the user has made, does not bring back a revoked one.
+    #expect(throws: ServerError.self) {
+      try signIn([own, .init(createdAt: "3", revokedAt: nil, isOwn: false, isSignIn: true)])
+    }
+    #expect(try !signIn([.init(createdAt: "3", revokedAt: nil, isOwn: false, isSignIn: true)]).renews, "another role")
   }
 
   @Test("Each part of an identity is a part of its hash")

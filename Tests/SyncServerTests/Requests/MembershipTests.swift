@@ -244,6 +244,103 @@ import Testing
     await server.stop()
   }
 
+  @Test("A record that names a content of another project is refused")
+  func namedContent() async throws {
+    let server = try MemberServer(.folder)
+    let (ada, eve) = (try await server.user("ada"), try await server.user("eve"))
+    let (theirs, _) = try await makeProject(ada)
+    let (own, _) = try await makeProject(eve)
+    let (content, loose) = (newUuid(), newUuid())
+    func photo(_ project: String, _ content: String) -> SyncValue {
+      Operation.create(
+        "Photo", newUuid(),
+        [
+          "projectId": .text(project), "fileName": "a.jpg", "mimeType": "image/jpeg", "fileSize": 1_000,
+          "contentUuid": .text(content),
+        ])
+    }
+    #expect(try await ada.results([photo(theirs, content)]) == ["accepted"])
+    try await FileClient(ada).upload(bytes(1_000), as: content)
+    #expect(try await eve.results([photo(own, content)]) == ["rejected 403"])
+    #expect(try await eve.results([photo(own, loose), photo(own, loose)]) == ["accepted", "accepted"], "her own")
+    #expect(try await FileClient(eve).request("GET", "/v1/files/\(content)/full").status == 404)
+    await server.stop()
+  }
+
+  @Test("A shared record on which records of other projects depend is not deleted or restored", arguments: engines)
+  func sharedRecords(_ engine: MemberServer.Engine) async throws {
+    let server = try MemberServer(engine)
+    let (ada, eve) = (try await server.user("ada"), try await server.user("eve"))
+    let (project, all) = try await makeProject(ada)
+    let crew = newUuid()
+    #expect(try await ada.results([server.adding("ada", to: project, as: crew)]) == ["accepted"])
+    let record = server.records["ada"] ?? ""
+    #expect(try await eve.results([Operation.delete("User", record, version: 1)]) == ["rejected 403"])
+    #expect(try await ada.pull().changes.contains { $0["entityUuid"] == .text(crew) })
+    // What only concerns own projects is allowed, and so is a record on which none depends.
+    let property = newUuid()
+    #expect(
+      try await eve.results([Operation.create("Property", property, ["address1": "Harbour Street 12"])]).count == 1)
+    #expect(try await eve.results([Operation.delete("User", server.records["eve"] ?? "", version: 1)]) == ["accepted"])
+
+    // The office ends the membership of ada with her record. Her token does not bring it back.
+    #expect(try await server.office.results([Operation.delete("User", record, version: 1)]) == ["accepted"])
+    let restoration = Operation.update("User", record, [:], version: 2, isDeleted: false)
+    #expect(try await ada.results([restoration]) == ["rejected 403"])
+    #expect(Set(try await ada.pull().changes.map { text($0["entityUuid"]) }).isDisjoint(with: all))
+    #expect(try await server.office.results([restoration]) == ["accepted"])
+    #expect(Set(try await ada.pull().changes.map { text($0["entityUuid"]) }).isSuperset(of: all))
+    await server.stop()
+  }
+
+  @Test("A user whose record is deleted is no member, in any order of deletions", arguments: engines)
+  func deletedUser(_ engine: MemberServer.Engine) async throws {
+    let server = try MemberServer(engine)
+    let (ada, ben) = (try await server.user("ada"), try await server.user("ben"))
+    let (project, all) = try await makeProject(ada)
+    #expect(
+      try await ada.results([server.adding("ada", to: project), server.adding("ben", to: project)])
+        == ["accepted", "accepted"])
+    let cursor = try await ben.pull().cursor
+    #expect(try await ada.results([Operation.delete("Project", project, version: 1)]) == ["accepted"])
+    let record = server.records["ben"] ?? ""
+    #expect(try await server.office.results([Operation.delete("User", record, version: 1)]) == ["accepted"])
+    let restoration = Operation.update("Project", project, [:], version: 2, isDeleted: false)
+    #expect(try await ben.results([restoration]) == ["rejected 403"])
+    #expect(try await ben.get("/v1/changes?cursor=\(cursor)").list("removedProjects") == [.text(project)])
+    #expect(try await ada.results([restoration]) == ["accepted"])
+    #expect(Set(try await ben.pull().changes.map { text($0["entityUuid"]) }).isDisjoint(with: all))
+    #expect(try await ben.results([Operation.update("Note", all[3], ["body": "x"], version: 3)]) == ["rejected 403"])
+    await server.stop()
+  }
+
+  @Test("A user who gets another record compares, and a stored response is for members only")
+  func relinked() async throws {
+    let server = try MemberServer(.folder)
+    let (ada, ben) = (try await server.user("ada"), try await server.user("ben"))
+    let (project, all) = try await makeProject(ada)
+    let record = server.records["ben"] ?? ""
+    try server.directory.linkUser("ben", to: nil)
+    #expect(
+      try await ada.results([server.adding("ada", to: project), server.adding("ben", to: project)])
+        == ["accepted", "accepted"])
+    let cursor = try await ben.pull().cursor
+    try server.directory.linkUser("ben", to: record)
+    #expect(try await ben.get("/v1/changes?cursor=\(cursor)").status == 410)
+    #expect(try await ben.get("/v1/watch?cursor=\(cursor)").status == 410)
+    #expect(Set(try await ben.pull().changes.map { text($0["entityUuid"]) }).isSuperset(of: all))
+    // A cursor of another user is none of ben's.
+    #expect(try await ben.get("/v1/changes?cursor=\(try await ada.pull().cursor)").status == 410)
+
+    #expect(try await ada.results([Operation.update("Note", all[3], ["body": "secret"], version: 1)]) == ["accepted"])
+    let edit = Operation.update("Note", all[3], ["title": "mine"], version: 1)
+    #expect(try await ben.push([edit]).list("results").map(\.word) == ["merged"])
+    try server.directory.linkUser("ben", to: nil)
+    let repeated = try await ben.push([edit])
+    #expect(repeated.list("results").map(\.word) == ["rejected 404"] && !repeated.json.json.contains("secret"))
+    await server.stop()
+  }
+
   @Test("A content of another project is like one that does not exist, and is not taken")
   func contents() async throws {
     let server = try MemberServer(.folder)

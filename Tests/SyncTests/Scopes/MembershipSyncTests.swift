@@ -33,7 +33,8 @@ import Testing
         try connection.execute("INSERT INTO OfflineProject (title) VALUES (\(title))")
         let project = connection.lastInsertedRowID
         for number in 0..<30 {
-          try connection.execute("INSERT INTO OfflineRoom (projectId, title) VALUES (\(project), \("\(title) \(number)"))")
+          try connection.execute(
+            "INSERT INTO OfflineRoom (projectId, title) VALUES (\(project), \("\(title) \(number)"))")
         }
         try Self.add("ada", to: title, connection)
       }
