@@ -63,6 +63,11 @@ import Testing
     #expect(try await visible(member, storage) == Set(uuids.suffix(3)))
     #expect(
       try await visible(other, storage) == [uuids[2]], "a project without members is open, as its creator is unknown")
+    // A stranger does not learn of the other projects.
+    let scope = try await storage.read(account) { MemberScope(try $0.memberships(of: other)) }
+    #expect(scope.lost(since: 0).isEmpty)
+    let standing = try await storage.write(account) { try $0.standing(of: other, in: uuids[3]) }
+    #expect(standing == .stranger)
     // A second time changes nothing, and a project whose members have left stays closed.
     let before = try await storage.read(account) { try $0.memberships(of: member) + $0.memberships(of: other) }
     let crew = try await storage.read(account) { data in

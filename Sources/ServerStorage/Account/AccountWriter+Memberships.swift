@@ -12,9 +12,6 @@ extension AccountWriter {
     if name.entityType == ProjectPaths.projectType {
       if row == nil { state.forgetProject(name.entityUuid) }
       if let row, stored == nil { try addCreator(of: row) }
-      if let row, let stored, stored.record.state.isDeleted, !row.record.state.isDeleted {
-        try endMemberships(withoutUsersOf: row)
-      }
     } else if let column = map.memberColumns[name.entityType] {
       try follow(row, over: stored, column)
     }
@@ -52,24 +49,6 @@ extension AccountWriter {
     let name = RecordName(ProjectPaths.projectType, project)
     guard let above = try self.row(name), above.record.state.isDeleted else { return false }
     return root == name || above.record.deletedWith == root
-  }
-
-  /// Ends the memberships that a restored project does not restore, because the record of the user is deleted.
-  private func endMemberships(withoutUsersOf project: RecordRow) throws {
-    for reference in map.dependents[ProjectPaths.projectType] ?? [] {
-      guard let column = map.memberColumns[reference.entityType] else { continue }
-      for name in try dependents(of: project.name, by: reference, after: nil, limit: .max) {
-        guard let crew = try row(name), crew.record.state.isDeleted, try isUserDeleted(of: crew, column) else {
-          continue
-        }
-        try follow(crew, over: crew, column)
-      }
-    }
-  }
-
-  private func isUserDeleted(of crew: RecordRow, _ column: String) throws -> Bool {
-    guard let user = crew.record.state.fields.text(column) else { return true }
-    return try map.userTypes.contains { try row(RecordName($0, user))?.record.state.isDeleted == true }
   }
 
   private func set(_ key: Membership.Key, isMember: Bool, at sequence: Int64) throws {

@@ -49,13 +49,14 @@ enum SyncFormat {
   private static func lost(_ lost: LostRecords) -> [String] {
     var sentences: [String] = []
     for (reason, action) in [
-      (KeptReason.unsentChange, "with unsent changes: fieldvault outbox list"),
-      (.conflict, "in conflict: fieldvault conflicts list"), (.unsentFile, "with unsent files: fieldvault attach list"),
+      (KeptReason.unsentChange, "with unsent changes (fieldvault outbox list)"),
+      (.conflict, "in conflict (fieldvault conflicts list)"),
+      (.unsentFile, "with unsent files (fieldvault attach list)"),
     ] {
       let kept = lost.kept.filter { $0.reason == reason }
       if kept.isEmpty { continue }
       let counts = kept.map { "\(countText($0.count)) \($0.entityType)" }.joined(separator: ", ")
-      sentences.append("Of projects that the user has lost stay \(counts) \(action)")
+      sentences.append("Records that stay of projects that the user has lost: \(counts) \(action)")
     }
     if !lost.followed.isEmpty {
       sentences.append(
