@@ -14,24 +14,11 @@ import Testing
 
   private func text(_ value: SyncValue?) -> String { if case .text(let text)? = value { text } else { "" } }
 
-  /// A project with a location, a room and a note, by a user.
-  private func makeProject(_ client: TestClient) async throws -> (project: String, all: [String]) {
-    let uuids = (0..<4).map { _ in newUuid() }
-    let operations = [
-      Operation.create("Project", uuids[0], ["title": "Dam"]),
-      Operation.create("Location", uuids[1], ["projectId": .text(uuids[0]), "title": "Cellar"]),
-      Operation.create("Room", uuids[2], ["projectId": .text(uuids[0]), "title": "Hall", "roomType": "hall"]),
-      Operation.create("Note", uuids[3], ["projectId": .text(uuids[0]), "body": "wet"]),
-    ]
-    #expect(try await client.results(operations) == ["accepted", "accepted", "accepted", "accepted"])
-    return (uuids[0], uuids)
-  }
-
   @Test("A project is its creator's until it has members, and then theirs", arguments: engines)
   func creator(_ engine: MemberServer.Engine) async throws {
     let server = try MemberServer(engine)
     let (ada, ben) = (try await server.user("ada"), try await server.user("ben"))
-    let (project, all) = try await makeProject(ada)
+    let (project, all) = try await server.makeProject(by: ada)
     var (device, other) = (MemberDevice(ada), MemberDevice(ben))
     let users = Set(server.records.values)
     try await device.pull { all.contains($0) ? project : nil }
@@ -67,7 +54,7 @@ import Testing
   func strangers(_ engine: MemberServer.Engine) async throws {
     let server = try MemberServer(engine)
     let (ada, eve) = (try await server.user("ada"), try await server.user("eve"))
-    let (project, all) = try await makeProject(ada)
+    let (project, all) = try await server.makeProject(by: ada)
     let note = all[3]
     let unknown = newUuid()
 
@@ -109,7 +96,7 @@ import Testing
         .list("changes").first?["isDeleted"] != true)
 
     // A record of eve cannot come to a project of others, or refer to a record of theirs.
-    let (own, ownAll) = try await makeProject(eve)
+    let (own, ownAll) = try await server.makeProject(by: eve)
     #expect(
       try await eve.results([Operation.update("Note", ownAll[3], ["projectId": .text(project)], version: 1)])
         == ["conflict parent_missing projectId"])
@@ -127,7 +114,7 @@ import Testing
   func formerMembers() async throws {
     let server = try MemberServer(.folder)
     let (ada, ben) = (try await server.user("ada"), try await server.user("ben"))
-    let (project, all) = try await makeProject(ada)
+    let (project, all) = try await server.makeProject(by: ada)
     let (crew, own) = (newUuid(), newUuid())
     #expect(
       try await ada.results([server.adding("ada", to: project, as: own), server.adding("ben", to: project, as: crew)])
@@ -149,7 +136,7 @@ import Testing
   func waiting(_ engine: MemberServer.Engine) async throws {
     let server = try MemberServer(engine)
     let (ada, ben) = (try await server.user("ada"), try await server.user("ben"))
-    let (project, _) = try await makeProject(ada)
+    let (project, _) = try await server.makeProject(by: ada)
     let cursor = try await ben.pull().cursor
     #expect(try await ben.get("/v1/watch?cursor=\(cursor)&timeout=1")["changed"] == false)
     // Nothing of the project ends the wait, until a membership of ben does.
@@ -178,7 +165,7 @@ import Testing
     let (ada, ben) = (try await server.user("ada"), try await server.user("ben"))
     let node = try server.startNode()
     let other = TestClient(url: node.url, token: ben.token)
-    let (project, _) = try await makeProject(ada)
+    let (project, _) = try await server.makeProject(by: ada)
     let cursor = try await other.pull().cursor
     let wait = Task { try await other.get("/v1/watch?cursor=\(cursor)&timeout=55") }
     // Without a membership, nothing ends the wait.
@@ -194,7 +181,7 @@ import Testing
   func turned() async throws {
     let server = try MemberServer(.folder, isLimited: false)
     let (ada, ben) = (try await server.user("ada"), try await server.user("ben"))
-    let (project, all) = try await makeProject(ada)
+    let (project, all) = try await server.makeProject(by: ada)
     let open = try await ben.pull()
     #expect(open.changes.count == all.count + 2)
     _ = try await server.user("cid")
@@ -218,7 +205,7 @@ import Testing
   func deletedProject(_ engine: MemberServer.Engine) async throws {
     let server = try MemberServer(engine)
     let (ada, ben) = (try await server.user("ada"), try await server.user("ben"))
-    let (project, all) = try await makeProject(ada)
+    let (project, all) = try await server.makeProject(by: ada)
     let crew = [newUuid(), newUuid()]
     #expect(
       try await ada.results([
@@ -244,63 +231,11 @@ import Testing
     await server.stop()
   }
 
-  @Test("A record that names a content of another project is refused")
-  func namedContent() async throws {
-    let server = try MemberServer(.folder)
-    let (ada, eve) = (try await server.user("ada"), try await server.user("eve"))
-    let (theirs, _) = try await makeProject(ada)
-    let (own, _) = try await makeProject(eve)
-    let (content, loose) = (newUuid(), newUuid())
-    func photo(_ project: String, _ content: String) -> SyncValue {
-      Operation.create(
-        "Photo", newUuid(),
-        [
-          "projectId": .text(project), "fileName": "a.jpg", "mimeType": "image/jpeg", "fileSize": 1_000,
-          "contentUuid": .text(content),
-        ])
-    }
-    #expect(try await ada.results([photo(theirs, content)]) == ["accepted"])
-    try await FileClient(ada).upload(bytes(1_000), as: content)
-    #expect(try await eve.results([photo(own, content)]) == ["rejected 403"])
-    #expect(try await eve.results([photo(own, loose), photo(own, loose)]) == ["accepted", "accepted"], "her own")
-    #expect(try await FileClient(eve).request("GET", "/v1/files/\(content)/full").status == 404)
-    await server.stop()
-  }
-
-  @Test("A shared record on which records of other projects depend is not deleted or restored", arguments: engines)
-  func sharedRecords(_ engine: MemberServer.Engine) async throws {
-    let server = try MemberServer(engine)
-    let (ada, eve) = (try await server.user("ada"), try await server.user("eve"))
-    let (project, all) = try await makeProject(ada)
-    let crew = newUuid()
-    #expect(try await ada.results([server.adding("ada", to: project, as: crew)]) == ["accepted"])
-    let record = server.records["ada"] ?? ""
-    #expect(try await eve.results([Operation.delete("User", record, version: 1)]) == ["rejected 403"])
-    #expect(try await ada.pull().changes.contains { $0["entityUuid"] == .text(crew) })
-    // What only concerns own projects is allowed, and so is a record on which none depends.
-    let property = newUuid()
-    #expect(
-      try await eve.results([
-        Operation.create("Property", property, ["address": "Harbour Street 12"]),
-        Operation.delete("Property", property, version: 1),
-      ]) == ["accepted", "accepted"])
-    #expect(try await eve.results([Operation.delete("User", server.records["eve"] ?? "", version: 1)]) == ["accepted"])
-
-    // The office ends the membership of ada with her record. Her token does not bring it back.
-    #expect(try await server.office.results([Operation.delete("User", record, version: 1)]) == ["accepted"])
-    let restoration = Operation.update("User", record, [:], version: 2, isDeleted: false)
-    #expect(try await ada.results([restoration]) == ["rejected 403"])
-    #expect(Set(try await ada.pull().changes.map { text($0["entityUuid"]) }).isDisjoint(with: all))
-    #expect(try await server.office.results([restoration]) == ["accepted"])
-    #expect(Set(try await ada.pull().changes.map { text($0["entityUuid"]) }).isSuperset(of: all))
-    await server.stop()
-  }
-
   @Test("A user whose record is deleted is no member, in any order of deletions", arguments: engines)
   func deletedUser(_ engine: MemberServer.Engine) async throws {
     let server = try MemberServer(engine)
     let (ada, ben) = (try await server.user("ada"), try await server.user("ben"))
-    let (project, all) = try await makeProject(ada)
+    let (project, all) = try await server.makeProject(by: ada)
     #expect(
       try await ada.results([server.adding("ada", to: project), server.adding("ben", to: project)])
         == ["accepted", "accepted"])
@@ -321,7 +256,7 @@ import Testing
   func relinked() async throws {
     let server = try MemberServer(.folder)
     let (ada, ben) = (try await server.user("ada"), try await server.user("ben"))
-    let (project, all) = try await makeProject(ada)
+    let (project, all) = try await server.makeProject(by: ada)
     let record = server.records["ben"] ?? ""
     try server.directory.linkUser("ben", to: nil)
     #expect(
@@ -341,83 +276,6 @@ import Testing
     try server.directory.linkUser("ben", to: nil)
     let repeated = try await ben.push([edit])
     #expect(repeated.list("results").map(\.word) == ["rejected 404"] && !repeated.json.json.contains("secret"))
-    await server.stop()
-  }
-
-  @Test("A content of another project is like one that does not exist, and is not taken")
-  func contents() async throws {
-    let server = try MemberServer(.folder)
-    let (ada, eve) = (try await server.user("ada"), try await server.user("eve"))
-    let (project, _) = try await makeProject(ada)
-    let (content, unknown, loose) = (newUuid(), newUuid(), newUuid())
-    let fields: SyncObject = [
-      "projectId": .text(project), "fileName": "a.jpg", "mimeType": "image/jpeg", "fileSize": 1_000,
-      "contentUuid": .text(content),
-    ]
-    #expect(try await ada.results([Operation.create("Photo", newUuid(), fields)]) == ["accepted"])
-    let (owner, stranger) = (FileClient(ada), FileClient(eve))
-    try await owner.upload(bytes(1_000), as: content)
-    try await owner.upload(bytes(1_000), as: loose)
-
-    for variant in ["full", "thumbnail"] {
-      for method in ["GET", "HEAD"] {
-        let (hidden, none) = (
-          try await stranger.request(method, "/v1/files/\(content)/\(variant)"),
-          try await stranger.request(method, "/v1/files/\(unknown)/\(variant)")
-        )
-        #expect(hidden.status == 404 && hidden.body == none.body)
-      }
-    }
-    func told(_ route: String, _ client: FileClient) async throws -> SyncValue {
-      let response = try await client.request(
-        "POST", "/v1/files/\(route)", ["Content-Type": "application/json", "Tus-Resumable": "-"],
-        body: Array(#"{"files": ["\#(content)/full", "\#(unknown)/full", "\#(loose)/full"]}"#.utf8))
-      return try SyncValue(parsing: response.body)
-    }
-    #expect(try await told("missing", stranger) == ["missing": [.text("\(content)/full"), .text("\(unknown)/full")]])
-    #expect(try await told("missing", owner) == ["missing": [.text("\(unknown)/full")]])
-    #expect(try await told("digests", stranger)["files"]?["\(content)/full"] == nil)
-    #expect(try await told("digests", owner)["files"]?["\(content)/full"] != nil)
-    let begun = try await stranger.begin(10, as: content, "thumbnail")
-    #expect(begun.status == 422 && begun.type == ServerProblem.notMember)
-    #expect(try await owner.begin(10, as: content, "thumbnail").status == 201)
-
-    #expect(try await ada.results([server.adding("eve", to: project)]) == ["accepted"])
-    #expect(try await stranger.request("GET", "/v1/files/\(content)/full").body == bytes(1_000))
-    await server.stop()
-  }
-
-  @Test("A default does not bring a record into a project of others")
-  func defaults() async throws {
-    let project = "00000000-0000-7000-8000-000000000001"
-    let schema = Schema(
-      name: "own",
-      migrations: [
-        MigrationFile(
-          version: 1, name: "items",
-          sql: SyncedTable.sql("Project", "title TEXT", schema: "own")
-            + SyncedTable.sql("Person", "email TEXT", schema: "own")
-            + SyncedTable.sql(
-              "Crew",
-              "projectId INTEGER NOT NULL REFERENCES Project (id), personId INTEGER NOT NULL REFERENCES Person (id)",
-              schema: "own")
-            + SyncedTable.sql(
-              "Item", "title TEXT, projectUuid TEXT NOT NULL DEFAULT '\(project)' REFERENCES Project (uuid)",
-              schema: "own")
-              + """
-              INSERT INTO SyncedMembership (entityType, userColumn) VALUES ('Crew', 'personId');
-              INSERT INTO Project (uuid, title) VALUES ('\(project)', 'Common');
-              """)
-      ])
-    let server = try MemberServer(.folder, schema: schema)
-    let (ada, eve) = (try await server.user("ada", type: "Person"), try await server.user("eve", type: "Person"))
-    func item() -> SyncValue { Operation.create("Item", newUuid(), ["title": "Fan"]) }
-    #expect(try await eve.results([item()]) == ["accepted"], "a project of the schema is open until it has members")
-    let member: SyncObject = ["projectId": .text(project), "personId": .text(server.records["ada"] ?? "")]
-    #expect(try await server.office.results([Operation.create("Crew", newUuid(), member)]) == ["accepted"])
-    #expect(try await eve.results([item()]) == ["rejected 403"])
-    #expect(try await ada.results([item()]) == ["accepted"])
-    #expect(try await server.office.pull().changes.count { $0["entityType"] == "Item" } == 2)
     await server.stop()
   }
 }

@@ -7,6 +7,7 @@ import ServerStorage
 import ServerSupport
 import SyncModel
 import TestSupport
+import Testing
 
 @testable import SyncServer
 
@@ -71,6 +72,19 @@ final class MemberServer {
   func adding(_ name: String, to project: String, as uuid: String = newUuid()) -> SyncValue {
     Operation.create(
       "ProjectCrew", uuid, ["projectId": .text(project), "userId": .text(records[name] ?? "nobody")])
+  }
+
+  /// A project with a location, a room and a note, by a user.
+  func makeProject(by client: TestClient) async throws -> (project: String, all: [String]) {
+    let uuids = (0..<4).map { _ in newUuid() }
+    let operations = [
+      Operation.create("Project", uuids[0], ["title": "Dam"]),
+      Operation.create("Location", uuids[1], ["projectId": .text(uuids[0]), "title": "Cellar"]),
+      Operation.create("Room", uuids[2], ["projectId": .text(uuids[0]), "title": "Hall", "roomType": "hall"]),
+      Operation.create("Note", uuids[3], ["projectId": .text(uuids[0]), "body": "wet"]),
+    ]
+    #expect(try await client.results(operations) == ["accepted", "accepted", "accepted", "accepted"])
+    return (uuids[0], uuids)
   }
 
   func stop() async {
