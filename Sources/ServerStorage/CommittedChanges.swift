@@ -2,7 +2,8 @@
 public struct CommittedChanges: Equatable, Sendable {
   /// The numbers of the changes. Changes that were committed apart have those that follow the last gap.
   public private(set) var numbers: ClosedRange<Int64>
-  /// The projects of the changed records, and the holders of changed memberships; `nil` if the changes concern all devices, as those of a record without a project.
+  /// The projects of the changed records, and the holders of changed memberships; `nil` if the changes concern all devices, as
+  /// changes of a record without a project do.
   public private(set) var projects: Set<String>?
   /// The device that made all changes; `nil` for several or no device.
   public private(set) var author: String?

@@ -18,6 +18,8 @@ package struct EntityMap: Sendable {
   let attachments: [AttachmentEntity]
   /// The columns that reference the record of a user, by the entity whose records make the user a member of a project.
   let memberColumns: [String: String]
+  /// The entities of the records of users, which these columns reference.
+  let userTypes: [String]
   /// For each entity, the references by which other records belong to its project.
   private let members: [String: [Dependent]]
 
@@ -34,6 +36,11 @@ package struct EntityMap: Sendable {
     self.dependents = dependents
     attachments = entities.attachments
     memberColumns = entities.memberColumns
+    userTypes = Set(
+      memberColumns.compactMap { type, column in
+        tables[type]?.columns.first { $0.name == column }?.reference?.entityType
+      }
+    ).sorted()
     let ways = ProjectPaths(tables).references
     self.ways = ways
     members = dependents.mapValues { references in

@@ -32,12 +32,17 @@ class EmbeddedRows: AccountRows {
     return header
   }
 
+  /// The columns of a row, in the order in which `RecordRow` reads them.
+  private static let columns = """
+    sequence, entityType, entityUuid, serverId, version, firstVersion, isDeleted, isCascaded, rootType, rootUuid, project,
+    digest, createdAt, updatedAt, storedAt, fields, userEditedFields, editTimes, fieldVersions, startVersions,
+    serviceFields, keys
+    """
+
   final func records(_ names: [RecordName]) throws -> [RecordRow] {
     try connection.withStatement(
       """
-      SELECT sequence, entityType, entityUuid, serverId, version, firstVersion, isDeleted, isCascaded, rootType, rootUuid,
-        project, digest, createdAt, updatedAt, storedAt, fields, userEditedFields, editTimes, fieldVersions, startVersions,
-        serviceFields, keys
+      SELECT \(Self.columns)
       FROM ServerRecord WHERE entityType = ? AND entityUuid = ?
       """
     ) { statement in
@@ -61,9 +66,7 @@ class EmbeddedRows: AccountRows {
   final func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage {
     try page(
       """
-      SELECT sequence, entityType, entityUuid, serverId, version, firstVersion, isDeleted, isCascaded, rootType, rootUuid,
-        project, digest, createdAt, updatedAt, storedAt, fields, userEditedFields, editTimes, fieldVersions, startVersions,
-        serviceFields, keys
+      SELECT \(raw: Self.columns)
       FROM ServerRecord WHERE sequence > \(selection.after) AND \(selection.condition) ORDER BY sequence
       """, limit: limit, weight: weight)
   }
@@ -91,9 +94,7 @@ class EmbeddedRows: AccountRows {
   ) throws -> RecordPage {
     try page(
       """
-      SELECT sequence, entityType, entityUuid, serverId, version, firstVersion, isDeleted, isCascaded, rootType, rootUuid,
-        project, digest, createdAt, updatedAt, storedAt, fields, userEditedFields, editTimes, fieldVersions, startVersions,
-        serviceFields, keys
+      SELECT \(raw: Self.columns)
       FROM ServerRecord INDEXED BY ServerRecord_live
       WHERE isDeleted IN (0, 1) AND project IN (\(list: projects.sorted())) AND sequence > \(numbers.lowerBound)
         AND sequence <= \(numbers.upperBound)

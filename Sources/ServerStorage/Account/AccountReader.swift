@@ -26,9 +26,7 @@ package struct AccountReader: RecordReading {
   }
 
   package func memberships(of viewer: Viewer) throws -> [Membership] {
-    let found = try rows.memberships(of: viewer.holders)
-    guard let deletion = try map.deletion(of: viewer, { try rows.records([$0]).first }) else { return found }
-    return found.map { $0.key.holder == deletion.holder ? $0.withoutHolder(since: deletion.sequence) : $0 }
+    try map.effective(try rows.memberships(of: viewer.holders), of: viewer) { try rows.records([$0]).first }
   }
 
   package func earlierChanges(
@@ -169,24 +167,15 @@ extension ContentClaim {
 }
 
 extension EntityMap {
-  /// The entities of the records of users.
-  var userTypes: Set<String> {
-    Set(
-      memberColumns.compactMap { type, column in
-        tables[type].flatMap { table in table.columns.first { $0.name == column }?.reference?.entityType }
-      })
-  }
-
-  /// Returns the deletion of a user's record, which ends all memberships by it; `nil` while it is not deleted.
-  func deletion(
-    of viewer: Viewer, _ row: (RecordName) throws -> RecordRow?
-  ) rethrows -> (holder: String, sequence: Int64)? {
-    guard let uuid = viewer.record else { return nil }
-    for type in userTypes.sorted() {
-      guard let record = try row(RecordName(type, uuid))?.record, record.state.isDeleted else { continue }
-      return (Membership.holder(record: uuid), record.sequence)
-    }
-    return nil
+  /// Returns memberships of a user as they take effect: while the record of the user is deleted, memberships by it have ended.
+  func effective(
+    _ memberships: [Membership], of viewer: Viewer, _ row: (RecordName) throws -> RecordRow?
+  ) rethrows -> [Membership] {
+    guard let uuid = viewer.record,
+      let record = try userTypes.compactMap({ try row(RecordName($0, uuid))?.record }).first(where: \.state.isDeleted)
+    else { return memberships }
+    let holder = Membership.holder(record: uuid)
+    return memberships.map { $0.key.holder == holder ? $0.withoutHolder(since: record.sequence) : $0 }
   }
 
   /// The name under which the content of a record is among its references. No column has it.

@@ -74,7 +74,7 @@ extension AccountWriter {
 
   // MARK: Reading
 
-  /// Reads what is needed to find the memberships of some rows.
+  /// Reads the memberships that the memberships of some rows depend on.
   func loadMemberships(of rows: [RecordRow]) throws {
     var (projects, holders): (Set<String>, Set<String>) = ([], [])
     for row in rows {
@@ -90,8 +90,7 @@ extension AccountWriter {
     guard viewer.isLimited else { return .member }
     let holders = viewer.holders
     let found = try memberships(of: project, holders: holders).filter { holders.contains($0.key.holder) }
-    guard let deletion = try map.deletion(of: viewer, { try row($0) }) else { return Standing(found) }
-    return Standing(found.map { $0.key.holder == deletion.holder ? $0.withoutHolder(since: deletion.sequence) : $0 })
+    return Standing(try map.effective(found, of: viewer) { try row($0) })
   }
 
   package func memberships(of viewer: Viewer) throws -> [Membership] { try reader.memberships(of: viewer) }

@@ -18,12 +18,12 @@ public struct Viewer: Hashable, Sendable {
   }
 }
 
-/// Whether the holder of a name sees the records of a project. A membership that has ended stays, so that the holder's devices
-/// are told of it.
+/// Whether the holder of a name sees the records of a project. A membership that has ended stays, so that the devices of the holder
+/// learn of its end.
 public struct Membership: Hashable, Sendable {
-  /// What tells a membership from others.
+  /// The identity of a membership.
   public struct Key: Hashable, Sendable {
-    /// The UUID of the record that makes the holder a member. The project's own until the first such record exists.
+    /// The UUID of the membership record, or of the project for the membership of its creator.
     public let source: String
     /// The name of the holder: of the record of a user, of a user, or of all users of the account.
     public let holder: String
@@ -35,24 +35,21 @@ public struct Membership: Hashable, Sendable {
       (self.source, self.holder, self.project) = (source, holder, project)
     }
 
-    /// Whether the membership is that of the creator, or of all users for a project whose creator is unknown.
+    /// Whether the holder is a member as the creator of the project, or as any user because nobody knows the creator.
     var isCreators: Bool { source == project }
   }
 
-  /// What tells the membership from others.
+  /// The identity.
   public let key: Key
   /// Whether the holder is a member now.
   public let isMember: Bool
-  /// The number of the change with which that began.
+  /// The number of the change with which the membership began or ended.
   public let sequence: Int64
 
   /// Creates a membership from its parts.
   package init(_ key: Key, isMember: Bool, sequence: Int64) {
     (self.key, self.isMember, self.sequence) = (key, isMember, sequence)
   }
-
-  // Names of holders stand beside UUIDs of projects where devices are told of changes. They have no comma, colon or other
-  // separator of a notification.
 
   /// Whether devices may have seen the project by this membership. A project that had members before its memberships were found in
   /// the records was never open.
@@ -66,6 +63,8 @@ public struct Membership: Hashable, Sendable {
     isMember ? Membership(key, isMember: false, sequence: max(sequence, self.sequence)) : self
   }
 
+  // A notification of changes has these names beside the UUIDs of projects, so they contain neither of its separators, comma and colon.
+
   /// The name of all users of the account.
   static let everyone = "everyone"
   /// Returns the name of a user who has created a project.
@@ -74,7 +73,7 @@ public struct Membership: Hashable, Sendable {
   static func holder(record: String) -> String { "record=\(record)" }
 }
 
-/// What a user is to a project.
+/// The relation of a user to a project.
 public enum Standing: Sendable {
   /// The user is a member.
   case member
@@ -83,7 +82,7 @@ public enum Standing: Sendable {
   /// The user must not learn whether the project exists.
   case stranger
 
-  /// - Parameter memberships: those of the names of the user in the project.
+  /// - Parameter memberships: the memberships of the user in the project.
   package init(_ memberships: some Sequence<Membership>) {
     self = .stranger
     for membership in memberships {
@@ -96,13 +95,13 @@ public enum Standing: Sendable {
   }
 }
 
-/// The projects that a user sees, and when that changed.
+/// The projects that a user sees, and the changes with which the user gained and lost projects.
 public struct MemberScope: Sendable {
   /// The projects of which the user is a member.
   public let projects: Set<String>
   private let memberships: [Membership]
 
-  /// - Parameter memberships: all memberships of the names of the user.
+  /// - Parameter memberships: all memberships of the user.
   public init(_ memberships: [Membership]) {
     self.memberships = memberships
     projects = Set(memberships.filter(\.isMember).map(\.key.project))

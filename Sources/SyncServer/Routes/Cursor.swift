@@ -8,7 +8,7 @@ struct Cursor: Equatable {
   let position: ChangePosition
   /// The number of changes after this cursor that an earlier page has counted; `nil` at the end.
   var remaining: Int?
-  /// What the device has of the projects of a user who sees only some; `nil` for a device that reads all projects.
+  /// The position among the memberships of a limited user; `nil` for a device that reads all projects.
   var members: MemberPosition?
 
   private static let version = "1"
@@ -49,13 +49,13 @@ struct Cursor: Equatable {
   }
 }
 
-/// What a device has of the projects that its user sees.
+/// The position of a device among the memberships of its user.
 struct MemberPosition: Equatable {
   /// The user for whom the pages were; see ``mark(of:)``.
   let viewer: String
   /// The number of the last change of a membership that the pages of the device have followed.
   var followed: Int64
-  /// The older changes that the device still has to read of projects which its user has gained; `nil` if it has all.
+  /// The older changes of gained projects that the device still has to read; `nil` if there are none.
   var backlog: Backlog?
 
   /// Changes of gained projects.
@@ -72,7 +72,7 @@ struct MemberPosition: Equatable {
     (self.viewer, self.followed, self.backlog) = (viewer, followed, backlog)
   }
 
-  /// Returns a text that differs for users who see other projects, and for a user who gets another record.
+  /// Returns a text that tells users apart, also a user before and after the connection with a record.
   static func mark(of viewer: Viewer) -> String {
     var hash = SHA256()
     hash.add(viewer.holders.joined(separator: ","))

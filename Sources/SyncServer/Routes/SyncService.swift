@@ -216,7 +216,7 @@ extension SyncService {
     if viewer.isLimited { return try await memberChanges(call, viewer, limit: limit, projects: projects) }
     return try await storage.read(call.caller.account) { data in
       let cursor = try text.map { try Cursor($0, for: data) }
-      // A device that has read only some projects compares what it has.
+      // A device that has read only some projects compares its records.
       guard cursor?.members == nil else { throw HTTPProblem.unknownCursor }
       let page = try data.changes(
         after: cursor?.position.sequence, limit: limit, projects: projects, counted: cursor?.remaining)
