@@ -27,6 +27,8 @@ enum Change: String, CaseIterable, Sendable {
   case projects
   /// The users move to another server, which has no records.
   case server
+  /// Devices are limited to the projects of their users.
+  case membership
 
   /// How many worlds have the change.
   var probability: Double {
@@ -42,6 +44,7 @@ enum Change: String, CaseIterable, Sendable {
     case .deviceOnly, .logout: 0.08
     case .projects: 0.7
     case .server: 0.05
+    case .membership: 0.85
     }
   }
 }
@@ -89,6 +92,7 @@ extension SimulatedWorld {
     try renewDueTokens()
     try resumeDue()
     try upgradeDue()
+    try changeMembers()
     while let change = changes.due(at: shareOfWork) {
       faults += 1
       trace.note("change", change.rawValue)
@@ -105,6 +109,7 @@ extension SimulatedWorld {
       case .logout: try logOut()
       case .projects: try followProjects()
       case .server: try moveToOtherServer()
+      case .membership: try limitToMembers()
       }
     }
   }

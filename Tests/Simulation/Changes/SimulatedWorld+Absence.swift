@@ -34,6 +34,8 @@ extension SimulatedWorld {
   func emptyAccount() throws {
     // Another epoch would show that data are missing.
     guard incidents.kept.isEmpty else { return }
+    // The devices of an account with members take the empty account for the loss of all memberships.
+    if try isLimitedToMembers() { try setMembership(false) }
     try repair()
     let server = server
     let accounts = server.path + "/accounts"

@@ -24,11 +24,14 @@ extension SimulatedWorld {
   /// Lets some devices follow some projects, in a schema with projects.
   func followProjects() throws {
     guard let kind = workload.kind("Project") else { return }
+    let hasStatus = kind.others.contains { $0.column == "status" }
     for device in devices where changes.random.chance(0.4) {
       let uuids = try device.read { connection in
         try connection.fetch("SELECT uuid FROM \(identifier: kind.table) ORDER BY uuid", as: String.self)
       }.filter { _ in changes.random.chance(0.5) }
-      let value = uuids.isEmpty || changes.random.chance(0.4) ? "active" : uuids.joined(separator: ",")
+      guard hasStatus || !uuids.isEmpty else { continue }
+      let isActive = uuids.isEmpty || changes.random.chance(0.4)
+      let value = isActive && hasStatus ? "active" : uuids.joined(separator: ",")
       try device.vault.setPreference(.projects, value)
       changes.resumptions.append((device.name, scheduler.now + Int64(changes.random.number(1_000_000..<300_000_000))))
       trace.note("change", "\(device.name) follows \(value == "active" ? "the active" : "\(uuids.count)") projects")

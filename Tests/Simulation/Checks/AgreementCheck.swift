@@ -38,6 +38,44 @@ struct AgreementCheck {
     }
   }
 
+  /// Each device has the records that its user sees in the version of the server. It has no others, unless something waits for
+  /// its user.
+  /// - Parameter records: returns whether a device must have a record, and the records that it may have.
+  func check(_ records: (any WatchedDevice) -> (mustHave: (_ uuid: String) -> Bool, mayHave: Set<String>)) throws {
+    for device in devices {
+      let (mustHave, mayHave) = records(device)
+      let isDecided = try device.undecided() == 0
+      for (type, table) in device.vault.syncCatalog.tables {
+        let held = try contested(device, type)
+        let name = table.entity.table.name
+        var here = Dictionary(
+          try device.read { connection in
+            try connection.fetchRows(
+              "SELECT uuid, syncVersion FROM \(identifier: name) WHERE isDeleted = 0 OR \(!isDecided)", as: String.self,
+              Int64.self)
+          }, uniquingKeysWith: { first, _ in first })
+        let theirs = try server.fetchRows(
+          """
+          SELECT shadow.entityUuid, record.syncVersion FROM ServerRecord AS shadow
+          JOIN \(identifier: name) AS record ON record.uuid = shadow.entityUuid
+          WHERE shadow.entityType = \(type) AND shadow.isDeleted = 0 ORDER BY shadow.entityUuid
+          """, as: String.self, Int64.self)
+        for (uuid, version) in theirs where mustHave(uuid) && !held.contains(uuid) {
+          let own = here[uuid]
+          if own == version || own != nil && !isDecided { continue }
+          throw Violation(
+            6,
+            ["\(device.name) has \(own.map { "version \($0)" } ?? "nothing") of \(type) \(uuid), which its user sees"]
+              + (try state.lines(type, uuid)) + (try waiting(device)))
+        }
+        here = here.filter { !mayHave.contains($0.key) }
+        guard isDecided, let uuid = here.keys.sorted().first else { continue }
+        throw Violation(
+          11, ["\(device.name) keeps \(type) \(uuid), which its user does not see"] + (try state.lines(type, uuid)))
+      }
+    }
+  }
+
   private func compare(_ device: any WatchedDevice, _ table: RecordTable) throws {
     let type = table.entity.type
     let catalog = device.vault.syncCatalog

@@ -11,6 +11,8 @@ struct DroppedEditCheck {
   let restored: Set<String>
   /// Records that may have been sent more than once, or whose response may be lost.
   let resent: Set<String>
+  /// The records that may have left each device, by its name, with the history of their conflicts.
+  let left: [String: Set<String>]
 
   /// - Throws: ``Violation``
   func check() throws {
@@ -28,6 +30,7 @@ struct DroppedEditCheck {
       let handled = Set(entries.filter { [.delete, .revive, .decide].contains($0.kind) }.map(\.uuid))
       for entry in entries where entry.kind == .mark && entry.seen != nil && isDropped[entry.marker] == true {
         guard acknowledged.contains(entry.transaction), !resent.contains(entry.uuid),
+          left[device.name]?.contains(entry.uuid) != true,
           let version = last[entry.uuid], version.isDeleted, version.marker == entry.marker,
           isPersonal(entry, on: device), !history.isHandled(entry.uuid, by: handled), !isSentWithDeletion(entry)
         else { continue }

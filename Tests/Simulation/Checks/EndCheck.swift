@@ -18,6 +18,10 @@ struct Circumstances {
   var lostHistories: [[ServerStore.Version]] = []
   /// Deletions of records that the server did not have, in data that a restore has replaced.
   var lostTombstones: Set<String> = []
+  /// The operations that referenced a record that their user did not see, by idempotency key.
+  var referringToHidden: Set<String> = []
+  /// The records that may have left each device, by its name. The history of their conflicts leaves with them.
+  var left: [String: Set<String>] = [:]
   /// Whether vaults are copied, and vaults and servers are restored.
   var hasIncidents = false
   /// The records that the server had stored and forgotten, by true time; empty without an observation.
@@ -71,11 +75,11 @@ struct EndCheck {
         try OverwrittenCheck(
           devices: devices, history: history.history, restored: circumstances.restoredVaults,
           unanswered: circumstances.unanswered, accepted: try history.acceptedVersions(from: circumstances.senders),
-          lost: circumstances.lostHistories
+          lost: circumstances.lostHistories, left: circumstances.left
         ).check()
         try DroppedEditCheck(
           devices: devices, history: history, restored: circumstances.restoredVaults,
-          resent: circumstances.resent.union(circumstances.unanswered)
+          resent: circumstances.resent.union(circumstances.unanswered), left: circumstances.left
         ).check()
         for kept in kept {
           try kept.check(
@@ -84,6 +88,26 @@ struct EndCheck {
         try others(history)
       }
       try AgreementCheck(devices: devices, server: server, digests: digests, state: state).check()
+    }
+  }
+
+  /// Checks that devices whose users see some projects have the records of these projects.
+  /// - Throws: ``Violation``
+  func checkVisible(_ visible: VisibleRecords, _ facts: MembershipWatch.Facts) throws {
+    let database = try store.open()
+    defer { database.close() }
+    try database.read { server in
+      let state = StateOfRecord(
+        devices: devices, server: server, history: try history(server), workload: workload)
+      try AgreementCheck(
+        devices: devices, server: server, digests: EntityDigests(serverTime: 0, epoch: "", cursor: "", entities: [:]),
+        state: state
+      ).check { device in
+        guard let user = facts.user(device.name) else { return ({ _ in false }, []) }
+        return (
+          { visible.mustShow($0, to: user) }, visible.mayKeep(user) { facts.creators($0).contains(user) }
+        )
+      }
     }
   }
 
@@ -114,7 +138,8 @@ struct EndCheck {
       history: try store.history(in: server), connection: server,
       entities: try AccountSchema([workload.schema().schema], environment: .system).entities,
       store: store, operations: circumstances.operations,
-      handled: handled, resent: resent, misplaced: circumstances.misplaced)
+      handled: handled, resent: resent, misplaced: circumstances.misplaced,
+      referringToHidden: circumstances.referringToHidden)
   }
 
   private func decided() throws -> Set<String> {
@@ -149,7 +174,7 @@ struct EndCheck {
         try JournalCheck(
           device: device, connection: connection, markers: markers, deletedAtServer: deleted,
           resent: circumstances.resent, restoredElsewhere: others.reduce(into: []) { $0.formUnion($1) },
-          misplaced: circumstances.misplaced
+          misplaced: circumstances.misplaced, left: circumstances.left[device.name] ?? []
         ).check()
       }
     }

@@ -18,6 +18,8 @@ struct HistoryCheck {
   let resent: Set<String>
   /// Records that the server has stored in other data, which are gone.
   let misplaced: Set<String>
+  /// The keys of operations that referenced a record that their user did not see.
+  let referringToHidden: Set<String>
 
   func check() throws {
     try checkMarkers()
@@ -114,7 +116,7 @@ struct HistoryCheck {
       creates[operation.entityUuid] = min(creates[operation.entityUuid] ?? operation.operationId, operation.operationId)
     }
     for (key, response) in refused {
-      guard let operation = operations[key],
+      guard let operation = operations[key], !referringToHidden.contains(key),
         case .conflict(.parentMissing, let fields, _, _) = try PushResult(wire: SyncValue(parsing: response)).outcome
       else { continue }
       // A parent that a person deleted or gave up before the server had it does not come, or comes when it is brought

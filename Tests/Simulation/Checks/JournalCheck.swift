@@ -21,6 +21,9 @@ struct JournalCheck {
   /// back, without its edits.
   var moved: Set<String> = []
 
+  /// Records that may have left the device, with the history of their conflicts.
+  var left: Set<String> = []
+
   private enum Verdict { case settled, waits, lost }
 
   func check() throws {
@@ -73,6 +76,7 @@ struct JournalCheck {
   private func mark(_ entry: Journal.Entry, _ own: Set<Journal.Kind>, _ any: Set<Journal.Kind>) throws -> Verdict {
     if markers[entry.uuid]?.contains(entry.marker) == true { return .settled }
     if misplaced.contains(entry.uuid), deletedAtServer.contains(entry.uuid) { return .settled }
+    if left.contains(entry.uuid) { return .settled }
     if !own.isDisjoint(with: [.mark, .delete, .decide]) { return .settled }
     if let seen = try conflict(entry, containing: entry.marker) { return seen ? .settled : .waits }
     guard let (isDirty, isDeleted, marker) = try row(entry) else {

@@ -13,6 +13,8 @@ struct OverwrittenCheck {
   let accepted: [String: String]
   /// The versions of the server that restores have replaced, by restore.
   let lost: [[ServerStore.Version]]
+  /// The records that may have left each device, by its name, with the history of their conflicts.
+  let left: [String: Set<String>]
 
   private struct Write {
     let device: String
@@ -33,7 +35,7 @@ struct OverwrittenCheck {
       // DroppedEditCheck looks at edits that meet a deletion. After a loss of the server, the deletion has its own values.
       guard !version.isDeleted, let before, let marker = version.marker, before != marker, let write = writes[marker],
         write.seen != nil, writes[before] != nil, !restored.contains(write.device), !write.isDiscarded,
-        !knows(write, before, writes)
+        left[write.device]?.contains(version.uuid) != true, !knows(write, before, writes)
       else { continue }
       if unanswered.contains(version.uuid), isResponseLost(version, write, over: before) { continue }
       // A user who saw in a conflict what was written over the value knows the value.

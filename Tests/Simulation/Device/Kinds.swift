@@ -101,6 +101,25 @@ extension Kind {
       swapped: [["shelf", "place"], ["rackId", "label"]]),
   ]
 
+  /// Kinds with projects whose records only their crews see.
+  static let crewKinds: [Kind] = [
+    Kind(
+      entity: "Worker", key: "workerId", marker: "name", others: [("note", texts)], references: [], weight: 3,
+      required: []),
+    Kind(
+      entity: "Project", key: "projectId", marker: "title", others: [("note", texts)],
+      references: [optional("leadId", "Worker")], weight: 4, required: []),
+    Kind(
+      entity: "Crew", key: "crewId", marker: "duty", others: [("note", texts)],
+      references: [project, needed("workerId", "Worker")], weight: 8, required: []),
+    Kind(
+      entity: "Task", key: "taskId", marker: "title", others: [("note", texts)],
+      references: [project, optional("previousId", "Task")], weight: 12, required: []),
+    Kind(
+      entity: "Part", key: "partId", marker: "title", others: [("note", texts)],
+      references: [needed("taskId", "Task"), optional("workerId", "Worker")], weight: 14, required: []),
+  ]
+
   static let valueKinds: [Kind] = [
     Kind(
       entity: "Batch", key: "batchId", marker: "title", others: [("amount", EdgeValues.reals)], references: [],

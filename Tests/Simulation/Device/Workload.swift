@@ -39,6 +39,7 @@ struct Workload: Sendable {
   static let simulated = [
     Workload("references", kinds: Kind.referenceKinds), Workload("places", kinds: Kind.placeKinds),
     Workload("values", kinds: Kind.valueKinds), Workload("scans", kinds: Kind.scanKinds),
+    Workload("crews", kinds: Kind.crewKinds),
   ]
 
   /// The workload of the worlds with a ``SimulatedAPI``.

@@ -26,8 +26,11 @@ extension SimulatedNetwork {
   }
 
   /// The records that a push names.
-  static func records(of request: Request) -> [String] {
+  static func records(of request: Request) -> [String] { operations(of: request).map(\.entityUuid) }
+
+  /// The operations of a push; none for another request.
+  static func operations(of request: Request) -> [PushOperation] {
     guard request.path == "/v1/push", let push = try? PushRequest(json: request.body) else { return [] }
-    return push.operations.map(\.entityUuid)
+    return push.operations
   }
 }

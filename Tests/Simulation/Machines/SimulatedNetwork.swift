@@ -353,8 +353,7 @@ final class SimulatedNetwork: @unchecked Sendable {
   }
 
   private func note(_ request: Request, from device: String) {
-    guard request.path == "/v1/push", let push = try? PushRequest(json: request.body) else { return }
-    for operation in push.operations {
+    for operation in Self.operations(of: request) {
       let key = operation.idempotencyKey ?? ""
       senders[key] = device
       if let before = operations.updateValue(operation, forKey: key), before != operation { changedKeys.insert(key) }

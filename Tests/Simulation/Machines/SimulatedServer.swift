@@ -26,6 +26,8 @@ final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
   private var isCompletingHistory = false
   /// The server on PostgreSQL that executes all requests too; `nil` in most worlds.
   var mirror: PostgresMirror?
+  /// Checks the responses to users who see some projects only; `nil` in worlds without memberships.
+  var membershipWatch: MembershipWatch?
   /// The greatest size of a file in bytes; `nil` for the usual limit.
   var fileLimit: Int64?
 
@@ -71,7 +73,10 @@ final class SimulatedServer: SimulatedPeer, @unchecked Sendable {
   }
 
   func respond(to request: Request, _ delivery: Delivery) async -> Response? {
-    await respond(to: request, cutAt: delivery.cut)
+    let before = membershipWatch?.state(of: self)
+    let response = await respond(to: request, cutAt: delivery.cut)
+    if let response { membershipWatch?.check(response, to: delivery.device, request, before: before, self) }
+    return response
   }
 
   func beginRound(of device: String) {}

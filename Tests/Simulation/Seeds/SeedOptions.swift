@@ -27,7 +27,8 @@ struct SeedOptions: Sendable {
   static let usage = """
     usage: scripts/simulate --seeds N [--first SEED] [--until-violation] [--results FILE] [--postgresql]
            scripts/simulate SEED [--quiet] [--minimise] [--watch UUID] [--devices N] [--writes N] [--without FAULT,...]
-             [--with CHANGE,...] [--photos] [--remote server|rest] [--postgresql]
+             [--with CHANGE,...] [--photos] [--workload NAME]
+             [--remote server|rest] [--postgresql]
            scripts/simulate --schema NUMBER
            scripts/simulate --processes [OPTIONS]
     """
@@ -78,6 +79,13 @@ struct SeedOptions: Sendable {
         (scale.isMirrored, scale.remote) = (true, .server)
         scale.without.formUnion(WorldScale.withoutMirror)
       case "--photos": scale.alwaysHasPhotos = true
+      case "--workload":
+        let name = try word(next, "the name of a schema")
+        guard Workload.simulated.contains(where: { $0.name == name }) else {
+          let all = Workload.simulated.map(\.name).joined(separator: ", ")
+          throw Unexpected("--workload needs one of \(all), not '\(name)'")
+        }
+        (scale.workload, scale.remote) = (name, .server)
       case "--remote":
         let name = try word(next, "server or rest")
         guard let kind = WorldScale.Remote(rawValue: name) else {
@@ -146,6 +154,8 @@ struct WorldScale: Equatable, Sendable {
   var with: Set<Change> = []
   /// Whether the world has the restoration schema, with photos.
   var alwaysHasPhotos = false
+  /// The name of a hand-written schema; `nil` for the schema that the seed decides.
+  var workload: String?
   /// The peer; `nil` for the one that the seed decides.
   var remote: Remote?
   /// Whether a server on PostgreSQL executes all requests too.
@@ -159,6 +169,7 @@ struct WorldScale: Equatable, Sendable {
     if writes != WorldScale().writes { text += " --writes \(writes)" }
     if !without.isEmpty { text += " --without " + without.map(\.rawValue).sorted().joined(separator: ",") }
     if alwaysHasPhotos { text += " --photos" }
+    if let workload { text += " --workload \(workload)" }
     if !with.isEmpty { text += " --with " + with.map(\.rawValue).sorted().joined(separator: ",") }
     if let remote { text += " --remote \(remote.rawValue)" }
     if isMirrored { text += " --postgresql" }

@@ -37,6 +37,7 @@ extension SimulatedWorld {
     trace.note("world", "is quiet")
     trace.tally("schema: \(workload.name)")
     if let api { return try settle(with: api, resolves: resolves) }
+    try settleMembers(resolves: resolves)
     let endCheck = endCheck
     let seed = random.next()
     let shared = OneThread(
@@ -118,10 +119,14 @@ extension SimulatedWorld {
   }
 
   /// The check with all operations that devices have sent so far.
-  private var endCheck: EndCheck {
+  var endCheck: EndCheck {
     var circumstances = incidents.circumstances
     circumstances.operations = network.operations.filter { $0.key != OldBaseProbe.key }
     circumstances.senders = network.senders
+    if let watch = server.membershipWatch {
+      circumstances.referringToHidden = watch.referringToHidden
+      for device in devices { circumstances.left[device.name] = watch.hidden[device.user] }
+    }
     return EndCheck(
       devices: devices, workload: server.workload, store: server.store, circumstances: circumstances, service: service)
   }

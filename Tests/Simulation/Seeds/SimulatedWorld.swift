@@ -100,6 +100,7 @@ final class SimulatedWorld {
       service = try SimulatedService(
         server.machine, token: template.serviceToken, network, trace, Seeded(seed, "service", 0))
     }
+    watchMembers()
     trace.note("world", "\(workload.name), \(devices.count) devices\(hasPhotos ? ", photos" : "")")
   }
 
@@ -110,6 +111,7 @@ final class SimulatedWorld {
   static func workload(_ seed: UInt64, _ scale: WorldScale, _ random: inout Seeded) -> Workload {
     let drawn = Workload.draw(&random)
     if SimulatedAPI.generator(seed, scale.remote) != nil { return .rest }
+    if let named = Workload.simulated.first(where: { $0.name == scale.workload }) { return named }
     return scale.alwaysHasPhotos ? .withPhotos : drawn
   }
 
@@ -265,7 +267,9 @@ final class SimulatedWorld {
 
   /// Restarts the programs that have met a fault of their disk, and heals the disks.
   func repair() throws {
-    if let violation = network.violation ?? service?.violation ?? api?.violation ?? server.mirror?.violation {
+    if let violation = network.violation ?? service?.violation ?? api?.violation ?? server.mirror?.violation
+      ?? server.membershipWatch?.violation
+    {
       throw violation
     }
     for machine in devices.map(\.machine) + [temporary] { try SecrecyCheck.checkWrites(to: machine) }
