@@ -30,10 +30,12 @@ package protocol AccountRows {
   /// Returns the record of an entity with a server id.
   func record(of entityType: String, serverId: Int64) throws -> RecordName?
   /// Returns rows in the order of their sequence.
-  func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage
-  /// Returns the rows of some projects, in the order of their sequence.
+  func page(_ selection: PageSelection, limit: Int) throws -> [RecordRow]
+  /// Returns the records of a page of changes in the order of their sequence.
+  func changes(_ selection: PageSelection, limit: Int, weight: Int) throws -> ChangeRows
+  /// Returns the records of some projects in the order of their sequence.
   /// - Parameter numbers: the sequences, from behind the lower bound up to the upper bound.
-  func page(of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int, weight: Int) throws -> RecordPage
+  func changes(of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int, weight: Int) throws -> ChangeRows
   /// Returns the number of records that changed after a number, including deleted ones.
   func count(after sequence: Int64, projects: Set<String>?) throws -> Int
   /// Returns the sums of digests of an entity, or of all entities.
@@ -106,15 +108,15 @@ package struct PageSelection: Sendable {
   }
 }
 
-/// Rows in the order of their sequence.
-package struct RecordPage: Sendable {
-  /// The rows.
-  package var rows: [RecordRow]
+/// The records of a page in the order of their sequence.
+package struct ChangeRows: Sendable {
+  /// The records, without the names of their fields.
+  package var rows: [ChangedRecord]
   /// Whether no further row follows.
   package var isLast: Bool
 
   /// Creates a page.
-  package init(rows: [RecordRow], isLast: Bool) { (self.rows, self.isLast) = (rows, isLast) }
+  package init(rows: [ChangedRecord], isLast: Bool) { (self.rows, self.isLast) = (rows, isLast) }
 }
 
 /// The changes that a transaction makes to an account. They are applied at once.
@@ -149,5 +151,52 @@ package struct AccountChanges: Sendable {
   package var isEmpty: Bool {
     header == nil && lastServerIds.isEmpty && records.isEmpty && buckets.isEmpty && responses.isEmpty && marks.isEmpty
       && tombstones.isEmpty && jobs.isEmpty && memberships.isEmpty && forgottenProjects.isEmpty
+  }
+}
+
+/// A record of a page of changes.
+public struct ChangedRecord: Sendable {
+  /// The number of the change.
+  public let sequence: Int64
+  /// The record.
+  public var content: RecordText
+
+  /// Creates a record from its parts.
+  /// - Parameters:
+  ///   - state: the state without fields.
+  ///   - deletedWith: the record whose deletion cascaded to this one.
+  ///   - fields: the stored fields.
+  package init(
+    sequence: Int64, name: RecordName, serverId: Int64, createdAt: Int64, state: RecordState, deletedWith: RecordName?,
+    fields: String
+  ) {
+    self.sequence = sequence
+    content = RecordText(
+      record: RemoteRecord(
+        entityType: name.entityType, entityUuid: name.entityUuid, serverId: .integer(serverId), createdAt: createdAt,
+        state: state, deletedWith: state.isDeleted ? deletedWith?.reference : nil), fields: fields)
+  }
+
+  /// The name of the record.
+  public var name: RecordName { RecordName(content.record.entityType, content.record.entityUuid) }
+  /// The approximate size of the record in a response, in bytes.
+  package var weight: Int { 200 + content.fields.utf8.count }
+}
+
+/// A page of changes.
+public struct ChangePage: Sendable {
+  /// The records in the order in which they were stored.
+  public let records: [ChangedRecord]
+  /// The position after which the next page begins.
+  public let end: Int64
+  /// The number of changes after this page, without those that came since they were counted. At least 1 unless this is the
+  /// last page.
+  public let remaining: Int
+
+  /// Creates a page from its parts.
+  public init(records: [ChangedRecord], end: Int64, remaining: Int) {
+    self.records = records
+    self.end = end
+    self.remaining = remaining
   }
 }

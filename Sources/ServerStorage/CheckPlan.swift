@@ -15,6 +15,8 @@ final class CheckPlan: Sendable {
   /// The shared columns in the order of `SyncObject`.
   var columns: [SharedColumn] { table.orderedColumns }
   private let emptyMembers: [SyncObject.Member]
+  /// The names of the shared columns.
+  let memberNames: MemberNames
   /// A SELECT of the columns, the conditions and terms of the unique keys, and the values of references, by the local id.
   let selection: String
   /// An INSERT with all shared columns, and their names.
@@ -82,6 +84,7 @@ final class CheckPlan: Sendable {
 
   init(_ table: RecordTable, in entities: Entities) {
     self.table = table
+    memberNames = MemberNames(table.orderedColumns.map(\.name))
     emptyMembers = table.orderedColumns.map { SyncObject.Member(name: $0.name, value: .null) }
     let entity = table.entity
     let indexes = entity.table.uniqueIndexes.compactMap { index -> (Catalog.UniqueIndex, UniqueKeyPlan)? in

@@ -226,6 +226,9 @@ public struct RecordName: Hashable, Sendable {
     self.entityType = entityType
     self.entityUuid = entityUuid
   }
+
+  /// The name in the wire format.
+  public var reference: RecordReference { RecordReference(entityType: entityType, entityUuid: entityUuid) }
 }
 
 /// A stored record of the server. `state.syncVersion` is its version; 1 for a new record.
@@ -296,24 +299,6 @@ package enum StorageRefusal: Error, Equatable, Sendable {
   /// A record that stays references the record, or one of its dependents, by a key that refuses the deletion. After a
   /// restoration, the dependent stays deleted because another record has its place.
   case referenced(by: RecordName)
-}
-
-/// A page of changes.
-public struct ChangePage: Sendable {
-  /// The records in the order in which they were stored.
-  public let records: [ServerRecord]
-  /// The position after which the next page begins.
-  public let end: Int64
-  /// The number of changes after this page, without those that came since they were counted. At least 1 unless this is the
-  /// last page.
-  public let remaining: Int
-
-  /// Creates a page from its parts.
-  public init(records: [ServerRecord], end: Int64, remaining: Int) {
-    self.records = records
-    self.end = end
-    self.remaining = remaining
-  }
 }
 
 extension SyncValue {

@@ -77,7 +77,8 @@ import Testing
     let projects = query.projects
     return try await storage.read(account) { data in
       let page = try data.changes(after: query.after, limit: query.limit, projects: projects)
-      var lines = page.records.map(Step.text)
+      var lines = try page.records.map { "\($0.sequence) \(try $0.content.complete().wire.json)" }
+      lines += try page.records.map { Step.text(try #require(try data.record($0.name))) }
       lines.append("end \(page.end), left \(page.remaining), last \(try data.lastSequence), from \(try data.horizon)")
       lines.append(
         "time \(try data.largestStoredTime ?? -1), epochs \(try data.epochs.epochs.count), \(try data.hasJobs)")

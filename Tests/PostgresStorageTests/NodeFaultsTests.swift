@@ -31,7 +31,9 @@ import Testing
 
   private func titles(_ storage: PostgresStorage) async throws -> [String] {
     try await storage.read(account) { data in
-      try data.changes(after: 0, limit: 1_000, projects: nil).records.compactMap { $0.state.fields.text("title") }
+      try data.changes(after: 0, limit: 1_000, projects: nil).records.compactMap {
+        try $0.content.complete().state.fields.text("title")
+      }
     }
   }
 

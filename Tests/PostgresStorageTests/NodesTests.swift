@@ -164,7 +164,7 @@ import Testing
     }
     let titles = try await storage.read(account) { data in
       try data.changes(after: first.sequence, limit: 100, projects: nil).records.compactMap {
-        $0.state.fields.text("title")
+        try $0.content.complete().state.fields.text("title")
       }
     }
     #expect(titles.count == 22 && Set(titles) == Set((0..<24).filter { ![3, 11].contains($0) }.map(String.init)))
@@ -274,7 +274,9 @@ import Testing
       try await group.waitForAll()
     }
     let titles = try await nodes[0].read(account) { data in
-      try data.changes(after: 0, limit: 1_000, projects: nil).records.compactMap { $0.state.fields.text("title") }
+      try data.changes(after: 0, limit: 1_000, projects: nil).records.compactMap {
+        try $0.content.complete().state.fields.text("title")
+      }
     }
     #expect(titles.count == 240)
     #expect(Set(titles) == acknowledged.withLock { $0 })

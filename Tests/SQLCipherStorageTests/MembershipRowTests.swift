@@ -72,6 +72,9 @@ import Testing
     let before = try await storage.read(account) { try $0.memberships(of: member) + $0.memberships(of: other) }
     let crew = try await storage.read(account) { data in
       try data.changes(after: nil, limit: 100, projects: nil).records.filter { $0.name.entityType == "ProjectCrew" }
+        .compactMap {
+          try data.record($0.name)
+        }
     }
     try await storage.write(account) { data in try #require(data as? AccountWriter).rebuild() }
     #expect(try await storage.read(account) { try $0.memberships(of: member) + $0.memberships(of: other) } == before)

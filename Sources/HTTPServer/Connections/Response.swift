@@ -41,8 +41,13 @@ public struct Response: Sendable {
   /// Creates a response in JSON.
   /// - Parameter device: the device that the request named.
   public static func json(_ value: SyncValue, status: Int = 200, device: String? = nil) -> Response {
-    var response = Response(status: status, contentType: "application/json", body: Array(value.json.utf8))
+    var response = json(Array(value.json.utf8), status: status)
     response.device = device
     return response
+  }
+
+  /// Creates a response from JSON text.
+  public static func json(_ text: [UInt8], status: Int = 200) -> Response {
+    Response(status: status, contentType: "application/json", body: text)
   }
 }

@@ -49,9 +49,9 @@ extension RecordRow {
     ]
   }
 
-  private static let (digestColumn, fieldsColumn, keysColumn) = ("digest", "fields", "keys")
+  fileprivate static let (digestColumn, fieldsColumn, keysColumn) = ("digest", "fields", "keys")
 
-  private static func place(
+  fileprivate static func place(
     _ column: String, _ entityType: String, _ uuid: String, _ version: Int64
   ) -> ValueForm.Place { .record(column, entityType, uuid, version: version) }
 
@@ -80,5 +80,30 @@ extension RecordRow {
       isCascaded: row.flag(7), project: row.optionalText(10), digest: try value(11, Self.digestColumn),
       storedAt: row.integer(14),
       keys: try RowText.keys(value(21, Self.keysColumn)))
+  }
+}
+
+extension ChangedRecord {
+  /// Returns the columns that a page of changes reads, for a SELECT.
+  static func columns(_ table: String) -> String {
+    [
+      "sequence", "entity_type", "entity_uuid", "server_id", "version", "is_deleted", "root_type", "root_uuid",
+      "created_at", "updated_at", "fields", "user_edited_fields", "edit_times",
+    ].map { "\(table).\($0)" }.joined(separator: ", ")
+  }
+
+  /// Reads a row with ``columns(_:)``.
+  init(_ row: PostgresRow, in form: ValueForm) throws {
+    let name = RecordName(row.text(1), row.text(2))
+    let version = row.integer(4)
+    let root = row.optionalText(6).flatMap { type in row.optionalText(7).map { RecordName(type, $0) } }
+    let state = RecordState(
+      fields: [:], isDeleted: row.flag(5), syncVersion: version, updatedAt: row.integer(9),
+      editTimes: try RowText.numbers(row.text(12)), userEditedFields: try RowText.names(row.text(11)))
+    self.init(
+      sequence: row.integer(0), name: name, serverId: row.integer(3), createdAt: row.integer(8), state: state,
+      deletedWith: root,
+      fields: try form.text(
+        row.text(10), at: RecordRow.place(RecordRow.fieldsColumn, name.entityType, name.entityUuid, version)))
   }
 }

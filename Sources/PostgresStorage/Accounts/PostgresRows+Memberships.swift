@@ -28,16 +28,16 @@ extension PostgresRows {
         AND held.source <> wanted.project) AS found
     """)
 
-  func page(of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int, weight: Int) throws -> RecordPage {
-    try page(limit: limit, weight: weight, after: numbers.lowerBound) { sequence, limit in
-      Self.pageOfProjects(
+  func changes(of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int, weight: Int) throws -> ChangeRows {
+    try changes(limit: limit, weight: weight, after: numbers.lowerBound) { sequence, limit in
+      Self.changesOfProjects(
         account, .integer(sequence), .integer(numbers.upperBound), .texts(projects.sorted()), .integer(limit))
     }
   }
 
-  private static let pageOfProjects = Statement(
+  private static let changesOfProjects = Statement(
     """
-    SELECT \(RecordRow.columns("record")) FROM fieldvault.record AS record
+    SELECT \(ChangedRecord.columns("record")) FROM fieldvault.record AS record
     WHERE account_id = $1::uuid AND sequence > $2::bigint AND sequence <= $3::bigint AND project = ANY ($4::text[])
     ORDER BY sequence LIMIT $5::bigint
     """)

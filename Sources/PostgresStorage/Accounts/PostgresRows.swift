@@ -51,21 +51,25 @@ class PostgresRows: AccountRows {
     WHERE account_id = $1::uuid AND entity_type = $2::text AND server_id = $3::bigint
     """)
 
-  final func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage {
-    try page(limit: limit, weight: weight, after: selection.after) { sequence, limit in
+  final func page(_ selection: PageSelection, limit: Int) throws -> [RecordRow] {
+    try run(Self.page.with([account] + selection.values + [.integer(Int64(limit))])).map { try RecordRow($0, in: form) }
+  }
+
+  final func changes(_ selection: PageSelection, limit: Int, weight: Int) throws -> ChangeRows {
+    try changes(limit: limit, weight: weight, after: selection.after) { sequence, limit in
       var selection = selection
       selection.after = sequence
-      let statement = selection.onlyLive && !selection.withSeeds ? Self.livePage : Self.page
+      let statement = selection.onlyLive && !selection.withSeeds ? Self.liveChanges : Self.changes
       return statement.with([account] + selection.values + [.integer(limit)])
     }
   }
 
   /// - Parameter command: returns the query of the rows after a number of the sequence.
-  final func page(
+  final func changes(
     limit: Int, weight: Int, after sequence: Int64,
     _ command: (_ sequence: Int64, _ limit: Int64) -> Statement.Command
-  ) throws -> RecordPage {
-    var page = RecordPage(rows: [], isLast: true)
+  ) throws -> ChangeRows {
+    var page = ChangeRows(rows: [], isLast: true)
     var (sequence, left) = (sequence, weight)
     // Parts, because a whole page of large records would take much memory.
     while true {
@@ -76,32 +80,38 @@ class PostgresRows: AccountRows {
           page.isLast = false
           return page
         }
-        let row = try RecordRow(found.row(index), in: form)
-        left -= row.record.weight
-        page.rows.append(row)
+        let record = try ChangedRecord(found.row(index), in: form)
+        left -= record.weight
+        page.rows.append(record)
       }
       guard found.count > part else { return page }
       guard page.rows.count < limit, let last = page.rows.last else {
         page.isLast = false
         return page
       }
-      sequence = last.record.sequence
+      sequence = last.sequence
     }
   }
 
   private static let rowsAtOnce = 200
 
-  private static let page = Statement(
+  private static let page = selected(RecordRow.columns("record"))
+  private static let changes = selected(ChangedRecord.columns("record"))
+
+  private static func selected(_ columns: String) -> Statement {
+    Statement(
+      """
+      SELECT \(columns) FROM fieldvault.record AS record
+      WHERE account_id = $1::uuid AND sequence > $2::bigint
+        AND ($3::text[] IS NULL OR project IS NULL OR project = ANY ($3::text[]))
+        AND ($4::boolean IS FALSE OR is_deleted IS FALSE OR first_version = 0)
+      ORDER BY sequence LIMIT $5::bigint
+      """)
+  }
+
+  private static let liveChanges = Statement(
     """
-    SELECT \(RecordRow.columns("record")) FROM fieldvault.record AS record
-    WHERE account_id = $1::uuid AND sequence > $2::bigint
-      AND ($3::text[] IS NULL OR project IS NULL OR project = ANY ($3::text[]))
-      AND ($4::boolean IS FALSE OR is_deleted IS FALSE OR first_version = 0)
-    ORDER BY sequence LIMIT $5::bigint
-    """)
-  private static let livePage = Statement(
-    """
-    SELECT \(RecordRow.columns("record")) FROM fieldvault.record AS record
+    SELECT \(ChangedRecord.columns("record")) FROM fieldvault.record AS record
     WHERE account_id = $1::uuid AND sequence > $2::bigint AND is_deleted IS FALSE
       AND ($3::text[] IS NULL OR project IS NULL OR project = ANY ($3::text[])) AND $4::boolean
     ORDER BY sequence LIMIT $5::bigint

@@ -63,16 +63,29 @@ class EmbeddedRows: AccountRows {
     ).map { RecordName(entityType, $0) }
   }
 
-  final func page(_ selection: PageSelection, limit: Int, weight: Int) throws -> RecordPage {
-    try page(
-      """
+  final func page(_ selection: PageSelection, limit: Int) throws -> [RecordRow] {
+    let sql: SQL = """
       SELECT \(raw: Self.columns)
+      FROM ServerRecord WHERE sequence > \(selection.after) AND \(selection.condition) ORDER BY sequence LIMIT \(limit)
+      """
+    return try connection.withStatement(sql.text) { statement in
+      try statement.bind(sql.arguments)
+      var rows: [RecordRow] = []
+      while try statement.step() { rows.append(try RecordRow(statement.row)) }
+      return rows
+    }
+  }
+
+  final func changes(_ selection: PageSelection, limit: Int, weight: Int) throws -> ChangeRows {
+    try changes(
+      """
+      SELECT \(raw: ChangedRecord.columns)
       FROM ServerRecord WHERE sequence > \(selection.after) AND \(selection.condition) ORDER BY sequence
       """, limit: limit, weight: weight)
   }
 
-  private func page(_ sql: SQL, limit: Int, weight: Int) throws -> RecordPage {
-    var page = RecordPage(rows: [], isLast: true)
+  private func changes(_ sql: SQL, limit: Int, weight: Int) throws -> ChangeRows {
+    var page = ChangeRows(rows: [], isLast: true)
     var left = weight
     try connection.withStatement(sql.text) { statement in
       try statement.bind(sql.arguments)
@@ -81,20 +94,20 @@ class EmbeddedRows: AccountRows {
           page.isLast = false
           return
         }
-        let row = try RecordRow(statement.row)
-        left -= row.record.weight
-        page.rows.append(row)
+        let record = try ChangedRecord(statement.row)
+        left -= record.weight
+        page.rows.append(record)
       }
     }
     return page
   }
 
-  final func page(
+  final func changes(
     of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int, weight: Int
-  ) throws -> RecordPage {
-    try page(
+  ) throws -> ChangeRows {
+    try changes(
       """
-      SELECT \(raw: Self.columns)
+      SELECT \(raw: ChangedRecord.columns)
       FROM ServerRecord INDEXED BY ServerRecord_live
       WHERE isDeleted IN (0, 1) AND project IN (\(list: projects.sorted())) AND sequence > \(numbers.lowerBound)
         AND sequence <= \(numbers.upperBound)

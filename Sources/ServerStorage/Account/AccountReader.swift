@@ -32,7 +32,7 @@ package struct AccountReader: RecordReading {
   package func earlierChanges(
     of projects: Set<String>, in numbers: ClosedRange<Int64>, limit: Int
   ) throws -> ChangePage {
-    let page = try rows.page(of: projects, in: numbers, limit: limit, weight: Self.pageWeight)
+    let page = try rows.changes(of: projects, in: numbers, limit: limit, weight: Self.pageWeight)
     return try self.page(page, end: numbers.upperBound) { _ in 1 }
   }
 
@@ -52,7 +52,7 @@ package struct AccountReader: RecordReading {
   ) throws -> ChangePage {
     let selection = PageSelection(
       after: sequence ?? 0, projects: projects, onlyLive: sequence == nil, withSeeds: sequence == nil)
-    let page = try rows.page(selection, limit: limit, weight: Self.pageWeight)
+    let page = try rows.changes(selection, limit: limit, weight: Self.pageWeight)
     return try self.page(page, end: lastSequence) { end in
       // The following pages have deletions as well.
       try counted.map { $0 - page.rows.count } ?? rows.count(after: end, projects: projects)
@@ -62,23 +62,23 @@ package struct AccountReader: RecordReading {
   /// - Parameters:
   ///   - end: the number with which the last page ends.
   ///   - remaining: returns the number of changes after a number.
-  private func page(_ page: RecordPage, end: Int64, remaining: (Int64) throws -> Int) throws -> ChangePage {
+  private func page(_ page: ChangeRows, end: Int64, remaining: (Int64) throws -> Int) throws -> ChangePage {
     let deleted = try willBeDeleted(page.rows)
     // A record that will be deleted comes under a higher number then.
-    let records = page.rows.compactMap { deleted.contains($0.name) ? nil : map.completed($0.record) }
+    let records = page.rows.compactMap { deleted.contains($0.name) ? nil : map.completed($0) }
     guard !page.isLast, let last = page.rows.last else { return ChangePage(records: records, end: end, remaining: 0) }
-    let end = last.record.sequence
+    let end = last.sequence
     return ChangePage(records: records, end: end, remaining: max(1, try remaining(end)))
   }
 
   package func hasChange(after sequence: Int64, projects: Set<String>?) throws -> Bool {
     guard try lastSequence > sequence else { return false }
     return try projects == nil
-      || !rows.page(PageSelection(after: sequence, projects: projects), limit: 1, weight: 1).rows.isEmpty
+      || !rows.changes(PageSelection(after: sequence, projects: projects), limit: 1, weight: 1).rows.isEmpty
   }
 
   /// Returns the records among some that a job will delete.
-  private func willBeDeleted(_ some: [RecordRow]) throws -> Set<RecordName> {
+  private func willBeDeleted(_ some: [ChangedRecord]) throws -> Set<RecordName> {
     let jobs = try rows.jobs()
     guard !jobs.isEmpty else { return [] }
     let graph = try graph(of: some.map(\.name), jobs)
@@ -190,6 +190,15 @@ extension EntityMap {
     }
     row.record.state.fields = plan.completed(row.record.state.fields)
     return row
+  }
+
+  /// Returns a record with the names of all fields of its entity; `nil` if the schemas no longer have the entity.
+  func completed(_ record: ChangedRecord) -> ChangedRecord? {
+    guard let plan = plans[record.content.record.entityType] else { return nil }
+    var record = record
+    record.content.names = plan.memberNames
+    if plan.table.keepsUserEdits { record.content.record.keepsUserEditedFields = true }
+    return record
   }
 
   /// Returns a record with all fields of its entity; `nil` if the schemas no longer have the entity.

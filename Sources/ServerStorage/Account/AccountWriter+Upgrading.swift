@@ -223,15 +223,15 @@ extension AccountWriter {
 
   /// Whether the account has any record.
   package var hasRecords: Bool {
-    get throws { try !rows.page(PageSelection(after: 0, projects: nil), limit: 1, weight: .max).rows.isEmpty }
+    get throws { try !rows.page(PageSelection(after: 0, projects: nil), limit: 1).isEmpty }
   }
 
   private func forEachRow(_ body: (RecordRow) throws -> Void) throws {
     var selection = PageSelection(after: 0, projects: nil)
     while true {
-      let page = try rows.page(selection, limit: Self.rowsAtOnce, weight: .max)
-      for row in page.rows { try body(row) }
-      guard !page.isLast, let last = page.rows.last else { return }
+      let page = try rows.page(selection, limit: Self.rowsAtOnce)
+      for row in page { try body(row) }
+      guard page.count == Self.rowsAtOnce, let last = page.last else { return }
       selection.after = last.record.sequence
     }
   }

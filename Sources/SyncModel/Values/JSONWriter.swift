@@ -33,6 +33,40 @@ struct JSONWriter {
     }
   }
 
+  /// Writes an object, with other content in place of one value.
+  mutating func write(
+    _ object: SyncValue, replacing name: String,
+    by content: (inout JSONWriter) throws(SyncModelError) -> Void
+  ) throws(SyncModelError) {
+    guard case .object(let object) = object else { return write(object) }
+    put(byte: "{")
+    for (index, member) in object.members.enumerated() {
+      if index > 0 { put(byte: ",") }
+      write(member.name)
+      put(byte: ":")
+      if member.name == name { try content(&self) } else { write(member.value) }
+    }
+    put(byte: "}")
+  }
+
+  /// Writes an array.
+  mutating func write<Element>(
+    _ elements: [Element], _ content: (Element, inout JSONWriter) throws(SyncModelError) -> Void
+  ) throws(SyncModelError) {
+    put(byte: "[")
+    for (index, element) in elements.enumerated() {
+      if index > 0 { put(byte: ",") }
+      try content(element, &self)
+    }
+    put(byte: "]")
+  }
+
+  /// Makes room for a text.
+  mutating func reserve(_ count: Int) { bytes.reserveCapacity(count) }
+
+  /// Writes JSON.
+  mutating func put(_ json: some Collection<UInt8>) { bytes.append(contentsOf: json) }
+
   /// Writes a string. Escapes only the characters that JSON requires, in the forms of RFC 8785, section 3.2.2.2. All of
   /// them are ASCII, so bytes are compared instead of characters, and the text between them is copied at once.
   private mutating func write(_ string: String) {
@@ -72,7 +106,7 @@ struct JSONWriter {
     bytes.append(contentsOf: text.utf8)
   }
 
-  private mutating func put(byte character: Unicode.Scalar) {
+  mutating func put(byte character: Unicode.Scalar) {
     bytes.append(UInt8(ascii: character))
   }
 }

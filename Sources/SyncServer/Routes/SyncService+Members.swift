@@ -10,7 +10,6 @@ extension SyncService {
     _ call: RouteCall<Member>, _ viewer: Viewer, limit: Int, projects: Set<String>?
   ) async throws -> Response {
     let text = call.request.query["cursor"]
-    let entities = storage.entities
     let now = now
     return try await storage.read(call.caller.account) { data in
       let cursor = try text.map { try Cursor($0, for: data) }
@@ -42,11 +41,11 @@ extension SyncService {
       }
       let hasMore = next.members?.backlog != nil || next.position.sequence < last
       return .json(
-        ChangesPage(
-          serverTime: now, epoch: epoch, changes: page.records.map { $0.remote(entities) }, cursor: next.text,
-          hasMore: hasMore, remaining: hasMore ? Int64(max(1, page.remaining)) : 0,
+        try ChangesPage(
+          serverTime: now, epoch: epoch, changes: [], cursor: next.text, hasMore: hasMore,
+          remaining: hasMore ? Int64(max(1, page.remaining)) : 0,
           removedProjects: cursor?.members.map { scope.lost(since: $0.followed).sorted() } ?? []
-        ).wire)
+        ).json(with: page.records.map(\.content)))
     }
   }
 

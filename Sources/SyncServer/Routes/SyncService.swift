@@ -210,7 +210,6 @@ extension SyncService {
     let limit = try call.integer("limit", default: min(500, limits.pageSize), in: 1...limits.pageSize)
     let projects = try call.projects()
     let text = call.request.query["cursor"]
-    let entities = storage.entities
     let now = now
     let viewer = viewer(call.caller)
     if viewer.isLimited { return try await memberChanges(call, viewer, limit: limit, projects: projects) }
@@ -226,10 +225,10 @@ extension SyncService {
         ChangePosition(epoch: epoch, sequence: page.end, floor: floor),
         remaining: page.remaining > 0 ? page.remaining : nil)
       return .json(
-        ChangesPage(
-          serverTime: now, epoch: epoch, changes: page.records.map { $0.remote(entities) }, cursor: next.text,
-          hasMore: page.remaining > 0, remaining: Int64(page.remaining)
-        ).wire)
+        try ChangesPage(
+          serverTime: now, epoch: epoch, changes: [], cursor: next.text, hasMore: page.remaining > 0,
+          remaining: Int64(page.remaining)
+        ).json(with: page.records.map(\.content)))
     }
   }
 
@@ -324,9 +323,4 @@ extension ServerRecord {
       state: state, keepsUserEditedFields: entities[name.entityType]?.hasUserEdits == true,
       deletedWith: state.isDeleted ? deletedWith?.reference : nil, sharedVersion: sharedVersion)
   }
-}
-
-extension RecordName {
-  /// The name in the wire format.
-  var reference: RecordReference { RecordReference(entityType: entityType, entityUuid: entityUuid) }
 }

@@ -73,7 +73,7 @@ import Testing
     }
     try await storage.forget(account, before: 2_000)
     let page = try await storage.read(account) { try $0.changes(after: nil, limit: 10, projects: nil) }
-    #expect(page.records.map(\.state.isDeleted) == [true])
+    #expect(page.records.map(\.content.record.state.isDeleted) == [true])
     #expect(try await storage.read(account) { try $0.horizon } == 0)
     storage.close()
   }
