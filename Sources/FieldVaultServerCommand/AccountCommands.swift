@@ -107,7 +107,7 @@ enum AccountExportCommand {
         try folder.publish()
         return (folder, missing, files)
       } catch {
-        try folder.abandon()
+        folder.abandon()
         throw error
       }
     }

@@ -60,7 +60,7 @@ import Testing
     }
     let export = try ExportFolder(at: place)
     try export.append("new", to: "A.ndjson")
-    try export.abandon()
+    export.abandon()
     #expect(try names() == [])
   }
 }

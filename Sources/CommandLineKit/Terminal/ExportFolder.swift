@@ -102,11 +102,11 @@ public final class ExportFolder {
     try Files.syncFolder(Files.parent(of: path))
   }
 
-  /// Removes all that was written.
-  /// - Throws: `FileError`. The next export to the same path removes the rest.
-  public func abandon() throws {
+  /// Removes all that was written, after a failure. The failure counts: if the removal fails too, the next export to the same path
+  /// removes the rest.
+  public func abandon() {
     open = [:]
-    try Files.removeTree(draft)
+    try? Files.removeTree(draft)
   }
 }
 

@@ -302,13 +302,16 @@ private struct PostgresObjectRows: ObjectRowsWriting {
 
   func fileCount() throws -> Int { Int(try connection.run(Self.allFiles(account)).first { $0.integer(0) } ?? 0) }
 
-  private static let someUploads = Statement(
-    "SELECT id FROM fieldvault.upload WHERE account_id = $1::uuid LIMIT $2::bigint")
+  private static let firstUploads = Statement(
+    "SELECT id FROM fieldvault.upload WHERE account_id = $1::uuid ORDER BY id LIMIT $2::bigint")
+  private static let firstContents = Statement(
+    "SELECT id FROM fieldvault.content WHERE account_id = $1::uuid ORDER BY id LIMIT $2::bigint")
 
   func removeFiles(atMost limit: Int) throws -> Int {
-    let uploads = try connection.run(Self.someUploads(account, .integer(Int64(limit)))).map { $0.text(0) }
+    let uploads = try connection.run(Self.firstUploads(account, .integer(Int64(limit)))).map { $0.text(0) }
     for id in uploads { try abandon(id) }
-    let contents = try someContents(limit: limit - uploads.count).map(\.id)
+    let rest = Int64(limit - uploads.count)
+    let contents = try connection.run(Self.firstContents(account, .integer(rest))).map { $0.text(0) }
     for id in contents { try removeContent(id, notBefore: 0) }
     return uploads.count + contents.count
   }

@@ -141,6 +141,18 @@ import Testing
     await server.stop()
   }
 
+  @Test("Another node refuses the tokens of a deleted account") func otherNode() async throws {
+    let server = try MemberServer(.postgres, isLimited: false)
+    let node = try server.startNode()
+    let boss = try directory(server, "boss", .admin)
+    let other = TestClient(url: node.url, token: boss.token)
+    #expect(try await other.get("/v1/account").status == 200)
+    #expect(try await boss.request("DELETE", "/v1/account").status == 200)
+    try await eventually("the other node learns of it") { try await other.get("/v1/account").status == 401 }
+    await node.stop()
+    await server.stop()
+  }
+
   // MARK: Remains
 
   /// Where a test has planted a text that nothing else contains.
@@ -265,6 +277,12 @@ import Testing
       try rows.replaceUpload("1", byContent: VerifiedContent(sha256: markers[.content], contentDigest: nil), at: 0)
     }
     let shared = try SharedPostgres.server
+    // More rows than one transaction removes.
+    try shared.sql(
+      """
+      INSERT INTO fieldvault.tombstone
+      SELECT account_id, 'Room', number::text, 0 FROM fieldvault.account, generate_series(1, 1200) AS number
+      """, database: name)
     func found() throws -> Set<String> {
       let dump = try shared.dumpText(name)
       return Set(markers.all.filter(dump.contains))

@@ -106,7 +106,7 @@ enum AccountExportCommand: ProgramCommand {
       result = try write(remote, to: folder, context)
       try folder.publish()
     } catch {
-      try folder.abandon()
+      folder.abandon()
       throw error
     }
     let warning = "The files in \(place) are not encrypted. Protect them, and delete them when they are not needed."
