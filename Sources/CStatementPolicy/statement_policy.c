@@ -126,11 +126,10 @@ fieldvault_refusal fieldvault_check(
     case SQLITE_SAVEPOINT:
       if (authority == fieldvault_by_library || authority == fieldvault_in_shell) return fieldvault_allowed;
       return action == SQLITE_SAVEPOINT ? fieldvault_refused_savepoint : fieldvault_refused_transaction;
-    // The library rebuilds databases: VACUUM attaches a database, which is in memory as all temporary data.
     case SQLITE_ATTACH:
-      return authority == fieldvault_by_library ? fieldvault_allowed : fieldvault_refused_attach;
+      return fieldvault_refused_attach;
     case SQLITE_DETACH:
-      return authority == fieldvault_by_library ? fieldvault_allowed : fieldvault_refused_detach;
+      return fieldvault_refused_detach;
     default:
       return fieldvault_refused_action;
   }

@@ -41,15 +41,6 @@ extension WriteConnection {
     }
   }
 
-  /// Rebuilds the database, so that no page has remains of removed rows, and empties the write-ahead log. The cost grows with the
-  /// size of the database, which is copied in memory. Must not be called within a transaction.
-  /// - Returns: `false` if the log still has old pages because readers or writers of other connections use it.
-  /// - Throws: ``SQLError`` with `busy` if another process holds the lock too long; if the disk fails.
-  package func eraseRemains() throws -> Bool {
-    try pragma("VACUUM")
-    return try checkpoint()
-  }
-
   private func copyLog(_ mode: Int32) -> Int32 {
     let result = sqlite3_wal_checkpoint_v2(handle, "main", mode, nil, nil)
     if result == SQLITE_OK, mode == SQLITE_CHECKPOINT_TRUNCATE { changes.forgetLog() }

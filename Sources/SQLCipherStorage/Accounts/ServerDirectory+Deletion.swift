@@ -11,7 +11,7 @@ extension ServerDirectory {
   /// Begins the deletion of an account.
   public func beginDeletion(of name: String, by member: Member?) throws -> AccountName {
     let account = try database.write { connection in try beginDeletion(of: name, by: member, connection) }
-    try eraseRemains()
+    try emptyLog()
     return account
   }
 
@@ -102,12 +102,12 @@ extension ServerDirectory {
         "DELETE FROM Account WHERE folder = \(account.folder) AND deletedAt IS NOT NULL")
       if count > 0 { try note(.removed(account), connection) }
     }
-    try eraseRemains()
+    try emptyLog()
   }
 
-  /// Removes the remains of rows from the directory. If another process uses the write-ahead log just then, the old pages leave it
-  /// with its next checkpoint.
-  private func eraseRemains() throws { _ = try database.withWriter { try $0.eraseRemains() } }
+  /// Empties the write-ahead log, which has pages from before the deletion. SQLCipher overwrites removed rows in the database
+  /// (`secure_delete`). If another process uses the log just then, the old pages leave it with its next checkpoint.
+  private func emptyLog() throws { _ = try database.withWriter { try $0.checkpoint() } }
 }
 
 extension ServerFolder {

@@ -231,6 +231,10 @@ import Testing
     let folder = try #require(server.data)
     _ = try directory(server, "cid", .device, account: "fire")
     let (boss, markers, content) = try await plant(server)
+    // So many that the pages of the directory split, which copies rows.
+    for number in 0..<150 {
+      _ = try server.directory.addUser("\(markers[.user]) \(number)", account: "water", role: .device, expires: nil)
+    }
     let files = FileClient(boss)
     try await files.upload(Array(markers[.content].utf8) + bytes(5_000), as: content)
     let begun = try await files.begin(
