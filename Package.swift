@@ -172,8 +172,8 @@ let package = Package(
     .executableTarget(
       name: "FieldVaultCommand",
       dependencies: [
-        "Platform", "CipherSQL", "VaultKeys", "VaultStore", "SyncEngine", "RESTRemote", "HTTPClient", "SyncModel",
-        "RestorationModel",
+        "Platform", "CipherSQL", "VaultKeys", "VaultStore", "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient",
+        "SyncModel", "RestorationModel",
         "RangeModel", "ReceiptsModel", "CommandLineKit", "CPlatform",
       ]),
 

@@ -64,6 +64,7 @@ enum FieldVaultProgram {
     .command(TraceCommand.self),
     .group(remoteGroup, [RemoteSetCommand.self, RemoteShowCommand.self, RemoteUnsetCommand.self]),
     .command(LogoutCommand.self),
+    .group(accountGroup, [AccountExportCommand.self, AccountDeleteCommand.self]),
     .group(configGroup, [ConfigGetCommand.self, ConfigSetCommand.self]),
     .group(
       outboxGroup, [OutboxListCommand.self, OutboxShowCommand.self, OutboxRetryCommand.self, OutboxDiscardCommand.self]),
@@ -93,6 +94,10 @@ enum FieldVaultProgram {
 
   private static let remoteGroup = CommandDescription(
     "remote", group: "Sync", summary: "manage the connection to the server", exitCodes: usualExitCodes)
+
+  private static let accountGroup = CommandDescription(
+    "account", group: "Sync", summary: "export or delete all data of the account on the server",
+    exitCodes: usualExitCodes)
 
   private static let configGroup = CommandDescription(
     "config", group: "Sync", summary: "show and change settings", exitCodes: usualExitCodes)

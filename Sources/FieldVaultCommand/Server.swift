@@ -27,6 +27,23 @@ struct Server: Sendable {
     return RestRemote(transport: transport, file: try RouteFile(json: routes), vault: vault)
   }
 
+  /// Returns the server of a vault for requests about its account.
+  /// - Throws: ``SyncRefused`` without a server or in device-only mode; `VaultError` for an existing REST API, which has no accounts.
+  static func account(of vault: Vault) throws -> FieldVaultRemote {
+    guard let settings = try vault.remote() else { throw SyncRefused.noRemote }
+    if try vault.preference(.mode) == "device" { throw SyncRefused.deviceOnly }
+    guard settings.routes == nil else {
+      throw VaultError(
+        .refused, "the remote \(settings.url) is an existing REST API, which has no accounts of FieldVault")
+    }
+    return FieldVaultRemote(
+      transport: HTTPTransport(
+        address: try ServerAddress(settings.url, allowsInsecure: true), limits: TransportLimits()
+      ) {
+        try vault.remoteToken(for: settings.url)
+      })
+  }
+
   /// The limits of a short request that a user waits for.
   static var limitsOfQuestion: TransportLimits {
     var limits = TransportLimits()

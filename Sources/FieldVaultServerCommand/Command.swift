@@ -74,6 +74,8 @@ enum Command {
     case "account list": try AccountListCommand.run(context)
     case "account membership on": try AccountMembershipCommand.run(context, isLimited: true)
     case "account membership off": try AccountMembershipCommand.run(context, isLimited: false)
+    case "account export": try await AccountExportCommand.run(context)
+    case "account delete": try await AccountDeleteCommand.run(context)
     case "audit list": try AuditListCommand.run(context)
     case "seal-key new": try SealKeyNewCommand.run(context)
     case "seal-key rotate": try await SealKeyRotateCommand.run(context)

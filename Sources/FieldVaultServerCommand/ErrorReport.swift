@@ -77,7 +77,7 @@ struct ErrorReport {
   private static func exitCode(of error: ServerError) -> ExitCode {
     switch error.code {
     case .noSuchUser, .noSuchAccount, .noSuchToken, .noData: .notFound
-    case .userExists, .exists, .schemas, .signInRefused: .refused
+    case .userExists, .exists, .schemas, .signInRefused, .deleted, .otherUsers: .refused
     case .badName, .badExpiry: .usage
     case .busy: .busy
     case .wrongKey, .badSealKeys: .locked

@@ -18,6 +18,8 @@ extension ServerRemedy {
     case .showTokens: "to list tokens: fieldvault-server token list"
     case .showAccounts: "to list accounts: fieldvault-server account list"
     case .showUsers: "to list users: fieldvault-server user list"
+    case .migrate: "start the server once, or run: fieldvault-server migrate"
+    case .finishDeletion(let account): "to finish the deletion: fieldvault-server account delete \(account)"
     case .addToken(let user): "to add another token: fieldvault-server token add \(user)"
     }
   }

@@ -200,7 +200,7 @@ struct ServeSettings {
     }
   }
 
-  private static func objectStore(_ arguments: ParsedArguments) throws -> ObjectStore? {
+  static func objectStore(_ arguments: ParsedArguments) throws -> ObjectStore? {
     let (endpoint, bucket) = (arguments.value("s3-endpoint"), arguments.value("s3-bucket"))
     switch (endpoint, bucket, arguments.value("s3-credentials")) {
     case (nil, nil, nil):

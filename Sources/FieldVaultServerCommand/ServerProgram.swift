@@ -32,8 +32,8 @@ enum ServerProgram {
     exitCodes: codes + [busy, refused])
 
   private static let busy = ExitCode(6, "busy: another server uses the folder")
-  private static let refused = ExitCode(10, "refused: the name exists, or a schema does not fit")
-  private static let codes: [ExitCode] = [
+  static let refused = ExitCode(10, "refused: the name exists, or a schema does not fit")
+  static let codes: [ExitCode] = [
     .done, .failed, .usage, .locked, ExitCode(4, "no such folder, user or token"), .damaged, .interrupted,
   ]
 
@@ -55,8 +55,8 @@ enum ServerProgram {
     completion: .folder, names: Schema.shipped.map(\.name))
   private static let folderOptions = [dataOption, keyOption, configOption]
   /// Either of the two that name the data.
-  private static let sourceOptions = [dataOption, keyOption, databaseOption, configOption]
-  private static let oneSource = [Choice("data", "database")]
+  static let sourceOptions = [dataOption, keyOption, databaseOption, configOption]
+  static let oneSource = [Choice("data", "database")]
 
   private static let serve = CommandDescription(
     "serve", group: "Server", summary: "serve devices until stopped",
@@ -112,19 +112,7 @@ enum ServerProgram {
       .value("quota", "BYTES", "the storage for the files of one user", default: "\(usual.files.quotaBytes)"),
       .value(
         "upload-days", "N", "how long an inactive upload is kept", default: "\(usual.files.uploadSeconds / 86_400)"),
-      .value(
-        "s3-endpoint", "URL", "an object store (S3) for files, accessed at addresses that the server signs"),
-      .value("s3-bucket", "NAME", "the bucket in the object store"),
-      .value(
-        "s3-credentials", "FILE", "a file of mode 0600 with two lines: the access key id and the secret access key",
-        completion: .file, variable: "FIELDVAULT_SERVER_S3_CREDENTIALS"),
-      .value("s3-region", "R", "the region of the bucket", default: "us-east-1"),
-      .value(
-        "s3-address-seconds", "N", "how long a signed address is valid",
-        default: "\(ObjectStore.usualAddressSeconds)"),
-      .value(
-        "s3-type", "TYPE", "a media type permitted in the object store, such as image/jpeg or image/*",
-        repetition: .list),
+    ] + objectStoreOptions + [
       .value(
         "admin-listen", "HOST:PORT",
         "an address for the operator, without tokens and TLS: /metrics, /v1/health, /v1/ready (default: none)"),
@@ -153,6 +141,23 @@ enum ServerProgram {
         "serve as one of several nodes on a PostgreSQL database"),
     ],
     exitCodes: codes + [busy, refused])
+
+  /// The object store of the servers.
+  static let objectStoreOptions: [OptionDescription] = [
+    .value(
+      "s3-endpoint", "URL", "an object store (S3) for files, accessed at addresses that the server signs"),
+    .value("s3-bucket", "NAME", "the bucket in the object store"),
+    .value(
+      "s3-credentials", "FILE", "a file of mode 0600 with two lines: the access key id and the secret access key",
+      completion: .file, variable: "FIELDVAULT_SERVER_S3_CREDENTIALS"),
+    .value("s3-region", "R", "the region of the bucket", default: "us-east-1"),
+    .value(
+      "s3-address-seconds", "N", "how long a signed address is valid",
+      default: "\(ObjectStore.usualAddressSeconds)"),
+    .value(
+      "s3-type", "TYPE", "a media type permitted in the object store, such as image/jpeg or image/*",
+      repetition: .list),
+  ]
 
   private static let usual = ServerLimits()
   private static let usualDatabase = PostgresSettings(url: "")
@@ -201,33 +206,6 @@ enum ServerProgram {
         "revoke", summary: "revoke all tokens of a user, effective immediately",
         arguments: [.required("NAME", "the name")], options: sourceOptions, choices: oneSource,
         examples: [Example("fieldvault-server user revoke ada --data data", "")], exitCodes: codes),
-    ])
-
-  private static let account = CommandDescription(
-    "account", group: "Users", summary: "show accounts, and limit what their users see",
-    exitCodes: codes,
-    subcommands: [
-      CommandDescription(
-        "list", aliases: ["ls"], summary: "list all accounts with the folders by which the log names them",
-        options: sourceOptions,
-        examples: [Example("fieldvault-server account list --data data --json", "as JSON")], exitCodes: codes),
-      CommandDescription(
-        "membership", summary: "limit devices to the projects of which their users are members",
-        subcommands: [
-          CommandDescription(
-            "on", summary: "limit the devices of an account, effective immediately",
-            discussion: """
-              The schema names the records that make a user a member of a project, such as the crew of a project; 'user link' \
-              names the record of each user. The creator of a project is its member until it has the first such record. Users \
-              without a record are listed. Tokens with the roles service and admin are not limited.
-              """,
-            arguments: [.required("ACCOUNT", "the account")], options: sourceOptions, choices: oneSource,
-            examples: [Example("fieldvault-server account membership on water --data data", "")], exitCodes: codes),
-          CommandDescription(
-            "off", summary: "show each user all records of the account again",
-            arguments: [.required("ACCOUNT", "the account")], options: sourceOptions, choices: oneSource,
-            examples: [Example("fieldvault-server account membership off water --data data", "")], exitCodes: codes),
-        ]),
     ])
 
   private static let roleOption = OptionDescription.value(
@@ -341,7 +319,7 @@ enum ServerProgram {
         exitCodes: codes + [busy])
     ])
 
-  private static let sealKeyOption = OptionDescription.value(
+  static let sealKeyOption = OptionDescription.value(
     "seal-key", "FILE",
     "a file of mode 0600 with the keys under which the values of records are sealed in the PostgreSQL database",
     completion: .file, variable: "FIELDVAULT_SERVER_SEAL_KEY")

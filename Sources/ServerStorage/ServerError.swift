@@ -4,7 +4,12 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
   public enum Code: String, Sendable {
     /// An unknown user.
     case noSuchUser
+    /// An unknown account.
     case noSuchAccount
+    /// The account is being deleted.
+    case deleted
+    /// Other users of the account would lose their data.
+    case otherUsers
     /// A user with this name exists.
     case userExists
     /// An unknown token.

@@ -27,6 +27,10 @@ public enum ServerRemedy: Hashable, Sendable {
   case showUsers
   /// Show the accounts.
   case showAccounts
+  /// Apply the files of the schemas to all accounts.
+  case migrate
+  /// Finish the deletion of the account.
+  case finishDeletion(account: String)
   /// Add another token for the user.
   case addToken(user: String)
 

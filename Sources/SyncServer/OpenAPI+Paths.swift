@@ -12,7 +12,11 @@ extension OpenAPI {
           {"type": "object"}}}}}}},
       "/v1/account": {"get": {"summary": "The user of the token and the schemas of the server",
         "parameters": [\(version)],
-        "responses": {\(response("Account")), \(syncProblems())}}},
+        "responses": {\(response("Account")), \(syncProblems())}},
+        "delete": {"summary": "Delete the account with all of its data",
+          "description": "Requires a token with the role admin, or the token of the only user of the account; otherwise 403. No token of the account is valid afterwards. The response counts what is removed.",
+          "parameters": [\(version)],
+          "responses": {\(response("AccountDeleted")), \(syncProblems())}}},
       "/v1/push": {"post": {"summary": "Execute operations, each once and independently",
         "parameters": [\(version)], "requestBody": \(body("PushRequest")),
         "responses": {\(response("PushResponse")), "409": \(reference("PushRefused")), \(bodyProblems()), \(syncProblems())}}},
@@ -49,6 +53,10 @@ extension OpenAPI {
       "/v1/records": {"post": {"summary": "Records by UUID",
         "parameters": [\(version)], "requestBody": \(body("RecordsRequest")),
         "responses": {\(response("Records")), \(bodyProblems()), \(syncProblems())}}},
+      "/v1/account/export": {"post": {"summary": "The records of the account that the user sees, page by page",
+        "description": "Without a cursor, an export begins. Later pages may have newer versions of records of earlier pages, and deletions of them. Also open to the role admin, as is the download of files.",
+        "parameters": [\(version)], "requestBody": \(body("AccountExportRequest")),
+        "responses": {\(response("AccountExport")), "410": \(reference("CursorUnknown")), \(bodyProblems()), \(syncProblems())}}},
       \(filePaths(isPresigned: isPresigned))
     }
     """

@@ -28,6 +28,12 @@ extension OpenAPI {
           "serverTime": {"$ref": "#/components/schemas/Time"},
           "schemas": {"type": "array", "items": {"type": "object", "required": ["name", "version"],
             "properties": {"name": {"type": "string"}, "version": {"type": "integer", "minimum": 0}}}}}},
+      "AccountDeleted": {"type": "object", "required": ["rows", "files", "responses"], "properties": {
+        "rows": {"type": "integer", "minimum": 0, "description": "Records, with deleted ones that are not forgotten"},
+        "files": {"type": "integer", "minimum": 0, "description": "Files and unfinished uploads"},
+        "responses": {"type": "integer", "minimum": 0, "description": "Stored responses to operations"}}},
+      "AccountExportRequest": {"type": "object", "properties": {
+        "cursor": {"type": "string", "description": "The cursor of the page before"}}},
       "Record": {"type": "object", "required": ["entityType", "entityUuid", "serverId", "version", "isDeleted",
           "createdAt", "updatedAt", "fields"],
         "properties": {"entityType": {"type": "string"}, "entityUuid": {"$ref": "#/components/schemas/Uuid"},
@@ -112,14 +118,25 @@ extension OpenAPI {
 
   private static func quoted(_ names: [String]) -> String { names.map { "\"\($0)\"" }.joined(separator: ", ") }
 
-  private static func pull(_ limits: ServerLimits) -> String {
+  private static let pageMembers = """
+    "serverTime", "epoch", "changes", "cursor", "hasMore"
     """
-      "Changes": {"type": "object", "required": ["serverTime", "epoch", "changes", "cursor", "hasMore"],
-        "properties": {"serverTime": {"$ref": "#/components/schemas/Time"},
+
+  /// The members of a page of records.
+  private static let page = """
+    "serverTime": {"$ref": "#/components/schemas/Time"},
           "epoch": {"$ref": "#/components/schemas/Epoch"},
           "removedProjects": {"type": "array", "items": {"$ref": "#/components/schemas/Uuid"}},
           "changes": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
-          "cursor": {"type": "string"}, "hasMore": {"type": "boolean"}, "remaining": {"type": "integer", "minimum": 0}}},
+          "cursor": {"type": "string"}, "hasMore": {"type": "boolean"}, "remaining": {"type": "integer", "minimum": 0}
+    """
+
+  private static func pull(_ limits: ServerLimits) -> String {
+    """
+      "Changes": {"type": "object", "required": [\(pageMembers)], "properties": {\(page)}},
+      "AccountExport": {"type": "object", "required": [\(pageMembers), "late"], "properties": {\(page),
+        "late": {"type": "integer", "minimum": 0,
+          "description": "The number of records at the end of changes that changed after the export began"}}},
       "Watch": {"type": "object", "required": ["changed"], "properties": {
         "changed": {"type": "boolean"}, "cursor": {"type": "string"}}},
       "Digest": {"type": "object", "required": ["count", "digest"], "properties": {

@@ -152,6 +152,8 @@ struct Retention: Sendable {
     } catch is CancellationError {
       return
     } catch {
+      // The account may have been deleted since the beginning of the round.
+      if !accounts(failure).contains(account) { return }
       // A damaged account must not stop the processing of the others. Its folder has a random name, which
       // identifies no user.
       log.failure("\(failure) in accounts/\(account.folder): \(error)")

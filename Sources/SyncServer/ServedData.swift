@@ -20,6 +20,7 @@ package final class ServedData: Sendable {
   private let sessions: UploadSessions
   private let directory: any AccountDirectory
   private let retention: Retention
+  private let deletions: AccountDeletions
   private let clock: ServerClock
   let log: RequestLog
   private let webhook: Webhook?
@@ -67,6 +68,10 @@ package final class ServedData: Sendable {
       limits: limits.files,
       sessions: sessions, log: log, environment: environment,
       objects: objects, publicURL: settings.publicURL)
+    let deletions = AccountDeletions(
+      directory: directory, objects: parts.objects, store: objects, clock: environment.clock, log: log)
+    self.deletions = deletions
+    let rights = AccountService(records: records, directory: directory, deletions: deletions)
     let uses = TokenUses(directory, log)
     self.uses = uses
     providerKeys = settings.signIn.map { ProviderKeys($0.keys, clock: environment.clock, log: log) }
@@ -74,7 +79,8 @@ package final class ServedData: Sendable {
       directory: directory, provider: settings.signIn?.provider, keys: providerKeys, clock: environment.clock,
       used: { uses.note($0, at: environment.now) })
     router = Router(
-      routes: records.routes + fileService.routes, log: log, user: { try authentication.member(token: $0) },
+      routes: records.routes + rights.routes + fileService.routes, log: log,
+      user: { try authentication.member(token: $0) },
       authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
     adminRouter = Router(
       routes: AdminService(metrics: metrics, records: records, log: log).routes, log: log, user: { _ in nil },
@@ -100,10 +106,11 @@ package final class ServedData: Sendable {
   package func startHousekeeping() {
     webhook?.start(storage)
     providerKeys?.start()
-    let (retention, clock, uses, environment) = (retention, clock, uses, retention.environment)
+    let (retention, deletions, clock, uses, environment) = (retention, deletions, clock, uses, retention.environment)
     housekeeping.withLock { tasks in
       tasks = [
         startTask { await retention.run(clock) }, startTask { await uses.run(environment.clock) },
+        startTask { await deletions.run() },
       ]
     }
   }

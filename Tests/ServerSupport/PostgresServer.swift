@@ -167,6 +167,11 @@ package final class PostgresServer: @unchecked Sendable {
       "psql", ["-h", folder, "-U", "fv", "-d", database, "-AtqX", "-v", "ON_ERROR_STOP=1", "-c", text])
   }
 
+  /// Returns a dump of a database.
+  package func dumpText(_ database: String) throws -> String {
+    try Self.run(Self.binaries + "/pg_dump", ["-h", folder, "-U", "fv", "-d", database])
+  }
+
   /// Writes a dump of a database to nowhere.
   package func dump(_ database: String) throws {
     _ = try Self.run(Self.binaries + "/pg_dump", ["-h", folder, "-U", "fv", "-d", database, "-f", "/dev/null"])

@@ -242,6 +242,19 @@ public final class DiskFileStorage: FileStorage {
     try await files.database.write { try FileTablesWriter(connection: $0).keep(proof, of: row.file) }
   }
 
+  /// Writes a content to a new file, decrypted if it is encrypted.
+  /// - Returns: `false` if the content is not on the disk, or the key does not open it.
+  package func copyContent(
+    _ account: AccountName, _ name: ContentName, key: [UInt8], to path: String
+  ) async throws -> Bool {
+    guard let (content, opened) = try await open(account, name) else { return false }
+    let stored = try await files(account).path(of: content.tag)
+    return try await offload {
+      defer { withExtendedLifetime(opened) {} }
+      return try PlainContent.write(fileAt: stored, name, key: key, to: path)
+    }
+  }
+
   /// Removes a content.
   public func removeContent(_ account: AccountName, _ name: ContentName) async throws {
     let files = try await files(account)

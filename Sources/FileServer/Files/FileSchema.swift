@@ -161,5 +161,11 @@ enum FileSchema {
             since INTEGER NOT NULL -- in milliseconds since 1970
           ) STRICT, WITHOUT ROWID;
           """),
+      MigrationFile(
+        version: 4, name: "deleted_accounts",
+        sql: """
+          -- 1 from the deletion of the account on: no upload can begin.
+          ALTER TABLE FileMarker ADD COLUMN isClosed INTEGER NOT NULL DEFAULT 0 CHECK (isClosed IN (0, 1));
+          """),
     ])
 }

@@ -109,6 +109,23 @@ package struct FileTables {
       .map { (file: $0.0, byteCount: $0.1) }
   }
 
+  /// Refuses a running request, whose token was valid when it began.
+  /// - Throws: ``ServerError`` with `deleted` if the deletion of the account has begun.
+  func requireAccount() throws {
+    if try connection.fetchOne("SELECT isClosed FROM FileMarker", as: Bool.self) == true {
+      throw ServerError.accountIsDeleted
+    }
+  }
+
+  /// Returns the number of contents and unfinished uploads of the account, on the disk and in an object store.
+  func contentsAndUploads() throws -> Int {
+    try connection.fetchOne(
+      """
+      SELECT (SELECT count(*) FROM Content) + (SELECT count(*) FROM Upload WHERE isFinished = 0)
+        + (SELECT count(*) FROM ObjectContent) + (SELECT count(*) FROM ObjectUpload)
+      """, as: Int.self) ?? 0
+  }
+
   /// Returns the number of files of the account, including files without a row.
   func fileCount() throws -> Int {
     try connection.fetchOne(
@@ -157,7 +174,9 @@ struct FileTablesWriter {
     guard try tables.usedBytes(userId) <= quota else { throw FileRefusal.overQuota }
   }
 
+  /// - Throws: ``ServerError`` with `deleted` for an account whose deletion has begun.
   func insert(_ upload: StoredUpload, file: String) throws {
+    try tables.requireAccount()
     let counted = (upload.length ?? 0) + FileLimits.overhead
     try connection.execute(
       """

@@ -1,3 +1,4 @@
+import Platform
 import SealedFiles
 import ServerStorage
 
@@ -100,5 +101,32 @@ package struct VerifiedContent: Equatable, Sendable {
   static func hex(_ bytes: [UInt8]) -> String {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+}
+
+/// Writes stored files as their devices have them.
+enum PlainContent {
+  /// Writes the content of a stored file to a new file, decrypted if it is encrypted.
+  /// - Returns: `false` if the key does not open the file.
+  /// - Throws: `SealedFileError` if the file cannot be read; `FileError`.
+  static func write(fileAt path: String, _ name: ContentName, key: [UInt8], to target: String) throws -> Bool {
+    guard try SealedFileBeginning(ofFileAt: path) == .finished else {
+      try Files.copy(path, to: target)
+      return true
+    }
+    guard key.count == SealingKey.byteCount else { return false }
+    let identity = try SealedFileIdentity(
+      contentUuid: name.content, variant: name.variant == .full ? .full : .thumbnail)
+    do {
+      var key = key
+      let reader = try SealedFileReader(path, key: try SealingKey(wiping: &key), identity: identity)
+      let file = try OpenFile(creating: target)
+      try reader.forEachChunk { try file.write($0) }
+      try file.synchronize()
+      return true
+    } catch let error as SealedFileError where ![.unreadable, .notFound, .outOfMemory].contains(error.code) {
+      try Files.removeTree(target)
+      return false
+    }
   }
 }

@@ -24,7 +24,7 @@ extension FileService {
         "POST", Self.contentPattern + "/confirm", .authenticated { try await self.confirm($0, objects) },
         dialects.question),
       Route(
-        "POST", Self.contentPattern + "/download-address",
+        "POST", Self.downloadAddressPattern,
         .authenticated { try await self.downloadAddress($0, objects) },
         dialects.question),
       Route("GET", Self.contentPattern, .authenticated { try await self.content($0) }, dialects.content),

@@ -50,7 +50,8 @@ package struct FileService: Sendable {
   }
 
   static let uploadPattern = "/v1/files/uploads/{upload}"
-  static let contentPattern = "/v1/files/{content}/{variant}"
+  package static let contentPattern = "/v1/files/{content}/{variant}"
+  package static let downloadAddressPattern = contentPattern + "/download-address"
 
   /// All routes, in the order in which they are described.
   package var routes: [Route<Member>] { objects.map { routes(of: $0) } ?? tusRoutes }

@@ -5,8 +5,8 @@ import SchemaModel
 import ServerStorage
 
 extension HTTPProblem {
-  /// Returns the problem of a failure of the machine that affects any request: no operation has failed, so devices
-  /// count no attempt. `nil` for other failures, such as an unreadable page, which fail the affected operation.
+  /// Returns the problem of a failure of the machine, or of a deleted account, that affects any request: no operation has failed, so
+  /// devices count no attempt. `nil` for other failures, such as an unreadable page, which fail the affected operation.
   package init?(ofMachine error: any Error) {
     switch error {
     case let error as SQLError:
@@ -30,6 +30,7 @@ extension HTTPProblem {
       }
     case let error as ServerError where [.busy, .disk, .badSealKeys].contains(error.code): self = .notNow
     case let error as ServerError where error.code == .damaged: self = .accountUnavailable
+    case let error as ServerError where error.code == .deleted: self = .invalidToken(error.message)
     case is CancellationError: self = .notNow
     default: return nil
     }

@@ -258,6 +258,18 @@ package struct ObjectFiles: Sendable {
     try await content(account, name).map { store.addressToFetch(key(account, $0.id)) }
   }
 
+  /// Writes a content to a new file, decrypted if it is encrypted.
+  /// - Returns: `false` if the content is not in the store, or the key does not open it.
+  package func copyContent(
+    _ account: AccountName, _ name: ContentName, key: [UInt8], to path: String
+  ) async throws -> Bool {
+    guard let content = try await content(account, name) else { return false }
+    let file = try ScratchFile(path + ".part")
+    defer { file.remove() }
+    guard try await store.read(self.key(account, content.id), { try file.append($0) }) else { return false }
+    return try PlainContent.write(fileAt: path + ".part", name, key: key, to: path)
+  }
+
   /// Returns whether the tables name a content in the store. Does not query the store.
   func knows(_ account: AccountName, _ name: ContentName) async throws -> Bool {
     try await database.read(account) { try $0.content(name) } != nil
@@ -308,6 +320,18 @@ package struct ObjectFiles: Sendable {
           contents.filter { !used.contains($0) }, neverUsedBefore: rule.neverUsedBefore, at: rule.time)
       }
     }
+  }
+
+  /// Removes the queued objects of an account whose deletion has begun, and at last its marker.
+  /// - Throws: ``ObjectStore/Failure``.
+  package func removeAll(_ account: AccountName, at time: Int64) async throws {
+    try await remove(account, at: time)
+    let (marker, isDone) = try await database.read(account) { rows in
+      (try rows.storeMarker(), try rows.removals(at: .max, limit: 1).isEmpty)
+    }
+    guard marker.isInStore, isDone else { return }
+    try await store.remove(key(account, "marker-\(marker.text)"))
+    try await database.write(account) { try $0.unmarkStore() }
   }
 
   /// Removes objects whose rows were removed. Failed removals are repeated the next time.

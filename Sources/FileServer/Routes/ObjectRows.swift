@@ -64,6 +64,8 @@ package protocol ObjectRows {
   func contents(after last: String, limit: Int) throws -> [String]
   /// Returns some contents, for the check that a bucket is the right one.
   func someContents(limit: Int) throws -> [(id: String, byteCount: Int64)]
+  /// Returns the number of contents and unfinished uploads of the account, those on the server's disk included.
+  func fileCount() throws -> Int
   /// Returns the number of contents that the account has in the store.
   func contentCount() throws -> Int
   /// Returns the contents that have been missing since a time or longer.
@@ -99,6 +101,12 @@ package protocol ObjectRowsWriting: ObjectRows {
   func markFound(_ id: String) throws
   /// Notes that the bucket has the marker.
   func markStore() throws
+  /// Notes that the bucket no longer has the marker.
+  func unmarkStore() throws
+  /// Removes some uploads and contents of an account whose deletion has begun, and queues the removal of their objects. No upload can
+  /// begin afterwards. The bytes of files on the server's disk are removed with the folder of the account.
+  /// - Returns: the number of removed rows; 0 if none is left.
+  func removeFiles(atMost limit: Int) throws -> Int
   /// Notes that records need contents.
   func markUsed(_ contents: [String]) throws
   /// Marks contents with a UUID that no record needs: contents that a record once needed, and contents that were

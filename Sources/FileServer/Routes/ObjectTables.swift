@@ -70,6 +70,8 @@ class ObjectTables: ObjectRows {
     try connection.fetchOne("SELECT count(*) FROM ObjectContent", as: Int.self) ?? 0
   }
 
+  final func fileCount() throws -> Int { try FileTables(connection: connection).contentsAndUploads() }
+
   final func missingContents(since time: Int64) throws -> [(id: String, byteCount: Int64, since: Int64)] {
     try connection.fetchRows(
       "SELECT id, byteCount, missingSince FROM ObjectContent WHERE missingSince <= \(time)", as: String.self,
@@ -110,6 +112,7 @@ final class ObjectTablesWriter: ObjectTables, ObjectRowsWriting {
   }
 
   func insert(_ upload: ObjectUpload, addressEnd: Int64, expiry: Int64) throws {
+    try FileTables(connection: writer).requireAccount()
     try writer.execute(
       """
       INSERT INTO ObjectUpload
@@ -171,6 +174,20 @@ final class ObjectTablesWriter: ObjectTables, ObjectRowsWriting {
   }
 
   func markStore() throws { try writer.execute("UPDATE FileMarker SET isInStore = 1") }
+
+  func unmarkStore() throws { try writer.execute("UPDATE FileMarker SET isInStore = 0") }
+
+  func removeFiles(atMost limit: Int) throws -> Int {
+    try writer.execute("UPDATE FileMarker SET isClosed = 1 WHERE isClosed = 0")
+    let uploads = try writer.fetch("SELECT id FROM ObjectUpload LIMIT \(limit)", as: String.self)
+    for id in uploads { try abandon(id) }
+    let contents = try writer.fetch("SELECT id FROM ObjectContent LIMIT \(limit)", as: String.self)
+    for id in contents { try removeContent(id, notBefore: 0) }
+    let onDisk =
+      try writer.execute("DELETE FROM Upload WHERE id IN (SELECT id FROM Upload LIMIT \(limit))")
+      + writer.execute("DELETE FROM Content WHERE file IN (SELECT file FROM Content LIMIT \(limit))")
+    return uploads.count + contents.count + onDisk
+  }
 
   func removeDiskFile(_ file: String) throws { try FileTablesWriter(connection: writer).removeContent(file: file) }
 

@@ -84,6 +84,7 @@ struct AbandonedJobs {
     SELECT DISTINCT ON (job.account_id) account.name, replace(job.account_id::text, '-', ''), job.number, job.reference,
       job.after
     FROM fieldvault.job AS job JOIN fieldvault.account AS account USING (account_id)
+    WHERE account.deleted_at IS NULL
     ORDER BY job.account_id, job.number DESC
     """)
 }

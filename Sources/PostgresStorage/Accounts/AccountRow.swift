@@ -9,20 +9,28 @@ struct AccountRow {
   let incarnation: Int64
   /// The wrapped key under which the values of the account are sealed; `nil` if they are not sealed.
   let sealedKey: String?
+  /// Whether the deletion of the account has begun.
+  let isDeleted: Bool
 
   /// - Parameter result: the result of ``read`` or ``lock(_:_:)``.
-  /// - Throws: ``ServerError`` with `damaged` without a row.
+  /// - Throws: ``ServerError`` with `deleted` without a row.
   init(_ result: PostgresResult?) throws {
-    guard let result, result.count > 0 else { throw ServerError(.damaged, "fieldvault.account lacks an account") }
+    guard let result, result.count > 0 else { throw ServerError.accountIsDeleted }
     let row = result.row(0)
     header = AccountHeader(
       lastSequence: row.integer(0), horizon: row.integer(1), forgottenVersion: row.integer(2), epochs: row.texts(3),
       epochStart: row.integer(4))
     (schemaSet, incarnation, sealedKey) = (row.optionalText(5), row.integer(6), row.optionalText(7))
+    isDeleted = row.flag(8)
   }
 
+  /// Refuses a running request, whose token was valid when it began.
+  /// - Throws: ``ServerError`` with `deleted` if the deletion of the account has begun.
+  func requireAccount() throws { if isDeleted { throw ServerError.accountIsDeleted } }
+
   private static let columns = """
-    SELECT last_sequence, horizon, forgotten_version, epochs, epoch_start, schema_set, incarnation, sealed_key
+    SELECT last_sequence, horizon, forgotten_version, epochs, epoch_start, schema_set, incarnation, sealed_key,
+      deleted_at IS NOT NULL
     FROM fieldvault.account WHERE account_id = $1::uuid
     """
   static let read = Statement(columns)

@@ -29,7 +29,7 @@ extension PostgresDirectory {
     SELECT account.name, replace(account.account_id::text, '-', ''), account.created_at,
       (SELECT count(*) FROM fieldvault.member AS member WHERE member.account_id = account.account_id),
       account.limits_to_members
-    FROM fieldvault.account AS account ORDER BY account.name COLLATE "C"
+    FROM fieldvault.account AS account WHERE account.deleted_at IS NULL ORDER BY account.name COLLATE "C"
     """)
 
   /// Returns all accounts with their users, by name.
@@ -55,7 +55,7 @@ extension PostgresDirectory {
   }
 
   private static let limitAccount = Statement(
-    "UPDATE fieldvault.account SET limits_to_members = $2::boolean WHERE name = $1::text")
+    "UPDATE fieldvault.account SET limits_to_members = $2::boolean WHERE name = $1::text AND deleted_at IS NULL")
   private static let usersWithoutRecord = Statement(
     """
     SELECT member.name FROM fieldvault.member AS member JOIN fieldvault.account AS account USING (account_id)
@@ -80,12 +80,15 @@ extension PostgresDirectory {
     """)
 
   /// Adds an event to the audit log.
-  public func note(_ event: AuditEvent) throws { try change { try note(event, $0) } }
+  public func note(_ event: AuditEvent, by member: Member?) throws {
+    try change { try note(event, by: member?.auditName, $0) }
+  }
 
-  func note(_ event: AuditEvent, _ connection: PostgresConnection) throws {
+  /// - Parameter actor: the acting user; `nil` for the system's user.
+  func note(_ event: AuditEvent, by actor: String? = nil, _ connection: PostgresConnection) throws {
     _ = try connection.run(
       Self.insertEntry(
-        .integer(database.environment.now), .text(database.settings.actor), .text(event.action.rawValue),
+        .integer(database.environment.now), .text(actor ?? database.settings.actor), .text(event.action.rawValue),
         .optional(event.user), .text(event.details)))
   }
 

@@ -89,17 +89,21 @@ public final class PostgresDirectory: AccountDirectory {
   // MARK: Accounts
 
   private static let allAccounts = Statement(
-    "SELECT name, replace(account_id::text, '-', '') FROM fieldvault.account ORDER BY created_at, name")
+    "SELECT name, replace(account_id::text, '-', '') FROM fieldvault.account WHERE deleted_at IS NULL "
+      + "ORDER BY created_at, name")
 
   /// Returns all accounts.
   public func accounts() throws -> [AccountName] {
     try run { try $0.run(Self.allAccounts()).map { AccountName(name: $0.text(0), folder: $0.text(1)) } }
   }
 
-  static let accountByName = Statement("SELECT 1 FROM fieldvault.account WHERE name = $1::text")
+  static let accountByName = Statement("SELECT deleted_at IS NOT NULL FROM fieldvault.account WHERE name = $1::text")
 
   func makeAccount(_ name: String, _ connection: PostgresConnection) throws {
-    guard try connection.run(Self.accountByName(.text(name))).count == 0 else { return }
+    if let isDeleted = try connection.run(Self.accountByName(.text(name))).first({ $0.flag(0) }) {
+      if isDeleted { throw ServerError.isBeingDeleted(name) }
+      return
+    }
     let environment = database.environment
     let account = AccountName(name: name, folder: HexText.text(environment.random.bytes(16)))
     _ = try connection.run(

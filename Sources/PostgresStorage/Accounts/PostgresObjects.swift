@@ -25,8 +25,8 @@ package struct PostgresObjects: ObjectDatabase {
   ) async throws -> Result {
     try await database.transaction(.writing(account)) { connection in
       // The lock of the account orders the transactions that look whether a content exists.
-      let (_, rows) = try AccountRow.lock(account, connection)
-      let result = try body(PostgresObjectRows(connection, rows.account))
+      let (row, rows) = try AccountRow.lock(account, connection)
+      let result = try body(PostgresObjectRows(connection, rows.account, isDeleted: row.isDeleted))
       try rows.commit()
       return result
     }
@@ -37,9 +37,11 @@ package struct PostgresObjects: ObjectDatabase {
 private struct PostgresObjectRows: ObjectRowsWriting {
   private let connection: PostgresConnection
   private let account: PostgresValue
+  /// Whether the deletion of the account has begun.
+  private let isDeleted: Bool
 
-  init(_ connection: PostgresConnection, _ account: PostgresValue) {
-    (self.connection, self.account) = (connection, account)
+  init(_ connection: PostgresConnection, _ account: PostgresValue, isDeleted: Bool = false) {
+    (self.connection, self.account, self.isDeleted) = (connection, account, isDeleted)
   }
 
   // MARK: Reading
@@ -156,7 +158,7 @@ private struct PostgresObjectRows: ObjectRowsWriting {
 
   func storeMarker() throws -> (text: String, isInStore: Bool) {
     guard let found = try connection.run(Self.marker(account)).first({ ($0.text(0), $0.flag(1)) }) else {
-      throw ServerError(.damaged, "fieldvault.account lacks an account")
+      throw ServerError.accountIsDeleted
     }
     return found
   }
@@ -177,6 +179,7 @@ private struct PostgresObjectRows: ObjectRowsWriting {
     """)
 
   func insert(_ upload: ObjectUpload, addressEnd: Int64, expiry: Int64) throws {
+    if isDeleted { throw ServerError.accountIsDeleted }
     _ = try connection.run(
       Self.insertUpload(
         account, .text(upload.id), .integer(upload.userId), .text(upload.name.content),
@@ -268,6 +271,11 @@ private struct PostgresObjectRows: ObjectRowsWriting {
 
   func markStore() throws { _ = try connection.run(Self.setMarked(account)) }
 
+  private static let setUnmarked = Statement(
+    "UPDATE fieldvault.account SET is_in_store = false WHERE account_id = $1::uuid")
+
+  func unmarkStore() throws { _ = try connection.run(Self.setUnmarked(account)) }
+
   private static let setUsed = Statement(
     """
     UPDATE fieldvault.content SET was_used = true, unused_since = NULL
@@ -284,6 +292,28 @@ private struct PostgresObjectRows: ObjectRowsWriting {
 
   func markUnused(_ contents: [String], neverUsedBefore limit: Int64, at time: Int64) throws {
     _ = try connection.run(Self.setUnused(account, .texts(contents), .integer(limit), .integer(time)))
+  }
+
+  private static let allFiles = Statement(
+    """
+    SELECT (SELECT count(*) FROM fieldvault.upload WHERE account_id = $1::uuid)
+      + (SELECT count(*) FROM fieldvault.content WHERE account_id = $1::uuid)
+    """)
+
+  func fileCount() throws -> Int { Int(try connection.run(Self.allFiles(account)).first { $0.integer(0) } ?? 0) }
+
+  private static let firstUploads = Statement(
+    "SELECT id FROM fieldvault.upload WHERE account_id = $1::uuid ORDER BY id LIMIT $2::bigint")
+  private static let firstContents = Statement(
+    "SELECT id FROM fieldvault.content WHERE account_id = $1::uuid ORDER BY id LIMIT $2::bigint")
+
+  func removeFiles(atMost limit: Int) throws -> Int {
+    let uploads = try connection.run(Self.firstUploads(account, .integer(Int64(limit)))).map { $0.text(0) }
+    for id in uploads { try abandon(id) }
+    let rest = Int64(limit - uploads.count)
+    let contents = try connection.run(Self.firstContents(account, .integer(rest))).map { $0.text(0) }
+    for id in contents { try removeContent(id, notBefore: 0) }
+    return uploads.count + contents.count
   }
 
   private static let removalsDone = Statement(

@@ -67,6 +67,7 @@ public final class PostgresStorage: RecordStorage {
         let row = try AccountRow(
           try connection.begin(TransactionStatements.beginReading, [AccountRow.read(key)]).last)
         try connection.checkIncarnation(of: row)
+        try row.requireAccount()
         guard row.isUpToDate(with: set, isSealing: database.settings.sealKeys != nil, connection) else {
           throw IsOutdated()
         }
@@ -100,6 +101,7 @@ public final class PostgresStorage: RecordStorage {
     try await whenUpToDate(account) { [database, schema, set] in
       try await database.transaction(.writing(account)) { connection in
         let (row, rows) = try AccountRow.lock(account, connection)
+        try row.requireAccount()
         guard row.isUpToDate(with: set, isSealing: database.settings.sealKeys != nil, connection) else {
           throw IsOutdated()
         }
@@ -130,6 +132,7 @@ public final class PostgresStorage: RecordStorage {
     let (schema, set, environment, keys) = (schema, set, database.environment, database.settings.sealKeys)
     let committed = try await database.transaction(.writing(account)) { connection -> CommittedChanges? in
       let (row, rows) = try AccountRow.lock(account, connection)
+      try row.requireAccount()
       _ = try connection.run(TransactionStatements.allowIdleness())
       let former = try row.form(of: account, keys, environment.random)
       let seal = row.sealedKey == nil || isRenewingKey ? keys?.makeSeal(environment.random) : nil

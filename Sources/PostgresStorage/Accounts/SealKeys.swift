@@ -194,7 +194,9 @@ extension SealKeys {
   private static let accountsOfOthers = Statement(
     """
     SELECT name, replace(account_id::text, '-', '') FROM fieldvault.account
-    WHERE $1::text IS NULL OR sealed_key IS NULL OR split_part(sealed_key, '.', 1) <> $1::text ORDER BY account_id
+    WHERE deleted_at IS NULL
+      AND ($1::text IS NULL OR sealed_key IS NULL OR split_part(sealed_key, '.', 1) <> $1::text)
+    ORDER BY account_id
     """)
 
   /// Returns the query for the accounts whose keys are not wrapped under a key; for all accounts with `nil`.

@@ -385,5 +385,13 @@ enum PostgresLayout {
         "ALTER TABLE fieldvault.member ADD COLUMN record_uuid text -- by which membership records name the user",
         "ALTER TABLE fieldvault.account ADD COLUMN limits_to_members boolean NOT NULL DEFAULT false",
       ]),
+    Migration(
+      version: 7, name: "deletion_of_accounts",
+      statements: [
+        "ALTER TABLE fieldvault.account ADD COLUMN deleted_at bigint -- when its deletion began; the row stays until the data are removed",
+        "CREATE INDEX account_deleted ON fieldvault.account (deleted_at) WHERE deleted_at IS NOT NULL",
+        "CREATE INDEX audit_entry_user ON fieldvault.audit_entry (user_name) WHERE user_name IS NOT NULL",
+        "CREATE INDEX audit_entry_actor ON fieldvault.audit_entry (actor)",
+      ]),
   ]
 }

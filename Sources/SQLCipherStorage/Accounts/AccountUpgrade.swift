@@ -12,12 +12,7 @@ struct AccountUpgrade {
   func apply(to database: Database) throws {
     try Migrator(schemas: [BookkeepingSchema.schema]).apply(to: database)
     let migrator = Migrator(schemas: schema.allSchemas)
-    let isDone = try database.readOnWriter { connection in
-      let isTyped = try connection.fetchOne(
-        "SELECT 1 FROM sqlite_schema WHERE name = 'TypedRecord'", as: Int.self)
-      return try isTyped == nil && migrator.pending(in: connection).isEmpty
-    }
-    if isDone { return }
+    if try !hasPendingRecords(in: database, migrator) { return }
     try database.writeAsMigration { connection in
       let wasTyped = try TypedAccount.move(on: connection)
       let applied = try MigrationRecord.all(in: connection)
@@ -39,6 +34,21 @@ struct AccountUpgrade {
       }
       _ = try writer.finish()
       try RecordViews.create(of: schema.map, on: connection)
+    }
+  }
+
+  /// Returns whether an upgrade would change the account.
+  func isPending(in database: Database) throws -> Bool {
+    let own = Migrator(schemas: [BookkeepingSchema.schema])
+    if try !database.readOnWriter({ try own.pending(in: $0).isEmpty }) { return true }
+    return try hasPendingRecords(in: database, Migrator(schemas: schema.allSchemas))
+  }
+
+  private func hasPendingRecords(in database: Database, _ migrator: Migrator) throws -> Bool {
+    try database.readOnWriter { connection in
+      let isTyped = try connection.fetchOne(
+        "SELECT 1 FROM sqlite_schema WHERE name = 'TypedRecord'", as: Int.self)
+      return try isTyped != nil || !migrator.pending(in: connection).isEmpty
     }
   }
 

@@ -122,5 +122,12 @@ enum DirectorySchema {
           -- 1 if devices see only the projects of which their users are members.
           ALTER TABLE Account ADD COLUMN limitsToMembers INTEGER NOT NULL DEFAULT 0 CHECK (limitsToMembers IN (0, 1));
           """),
+      MigrationFile(
+        version: 8, name: "deletion_of_accounts",
+        sql: """
+          ALTER TABLE Account ADD COLUMN deletedAt TEXT; -- when its deletion began; the row stays until the data are removed
+          CREATE INDEX AuditEntry_user ON AuditEntry (user) WHERE user IS NOT NULL;
+          CREATE INDEX AuditEntry_actor ON AuditEntry (actor);
+          """),
     ])
 }

@@ -3,13 +3,16 @@ import ServerStorage
 
 extension ServerDirectory {
   /// Adds an event to the audit log.
-  public func note(_ event: AuditEvent) throws { try database.write { try note(event, $0) } }
+  public func note(_ event: AuditEvent, by member: Member?) throws {
+    try database.write { try note(event, by: member?.auditName, $0) }
+  }
 
-  func note(_ event: AuditEvent, _ connection: WriteConnection) throws {
+  /// - Parameter actor: the acting user; `nil` for the system's user.
+  func note(_ event: AuditEvent, by actor: String? = nil, _ connection: WriteConnection) throws {
     try connection.execute(
       """
       INSERT INTO AuditEntry (time, actor, action, user, details)
-      VALUES (\(environment.now), \(folder.actor), \(event.action.rawValue), \(event.user.sqlArgument), \(event.details))
+      VALUES (\(environment.now), \(actor ?? folder.actor), \(event.action.rawValue), \(event.user.sqlArgument), \(event.details))
       """)
   }
 

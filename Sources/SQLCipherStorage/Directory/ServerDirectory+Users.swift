@@ -55,7 +55,12 @@ extension ServerDirectory {
   /// Creates an account unless its name exists. The databases come first, so that the directory never names an account
   /// without databases.
   func makeAccount(_ name: String, at now: Date, _ connection: WriteConnection) throws {
-    guard try connection.fetchOne("SELECT 1 FROM Account WHERE name = \(name)", as: Int.self) == nil else { return }
+    if let isDeleted = try connection.fetchOne(
+      "SELECT deletedAt IS NOT NULL FROM Account WHERE name = \(name)", as: Bool.self)
+    {
+      if isDeleted { throw ServerError.isBeingDeleted(name) }
+      return
+    }
     let account = try connection.fetchOne("SELECT lower(hex(randomblob(16)))", as: String.self) ?? ""
     try folder.makeAccount(account)
     try connection.execute("INSERT INTO Account (name, folder, createdAt) VALUES (\(name), \(account), \(now))")
@@ -81,7 +86,7 @@ extension ServerDirectory {
       try connection.fetchRows(
         """
         SELECT Account.name, folder, count(userId), Account.createdAt, limitsToMembers
-        FROM Account LEFT JOIN Member USING (accountId)
+        FROM Account LEFT JOIN Member USING (accountId) WHERE deletedAt IS NULL
         GROUP BY accountId ORDER BY Account.name
         """, as: String.self, String.self, Int.self, String.self, Bool.self)
     }.map {
@@ -103,7 +108,7 @@ extension ServerDirectory {
   public func setMembership(_ isLimited: Bool, of account: String) throws -> [String] {
     try database.write { connection in
       let count = try connection.execute(
-        "UPDATE Account SET limitsToMembers = \(isLimited) WHERE name = \(account)")
+        "UPDATE Account SET limitsToMembers = \(isLimited) WHERE name = \(account) AND deletedAt IS NULL")
       guard count == 1 else { throw ServerError.noSuchAccount(account) }
       try note(.changedMembership(of: account, isLimited: isLimited), connection)
       return try connection.fetch(

@@ -112,7 +112,8 @@ public final class ServerDirectory: AccountDirectory {
   /// Returns all accounts.
   public func accounts() throws -> [AccountName] {
     try database.read { connection in
-      try connection.fetchRows("SELECT name, folder FROM Account ORDER BY accountId", as: String.self, String.self)
+      try connection.fetchRows(
+        "SELECT name, folder FROM Account WHERE deletedAt IS NULL ORDER BY accountId", as: String.self, String.self)
     }.map { AccountName(name: $0.0, folder: $0.1) }
   }
 }

@@ -86,9 +86,10 @@ public protocol AccountDirectory: Sendable {
   /// - Parameter times: by the number of the token, in milliseconds since 1970-01-01 UTC.
   func noteUse(of times: [Int64: Int64]) throws
 
-  /// Adds an event to the audit log. The functions of this protocol that change users and tokens add theirs themselves, in the
-  /// transaction of the change.
-  func note(_ event: AuditEvent) throws
+  /// Adds an event to the audit log. The functions of this protocol that change accounts, users and tokens add theirs themselves, in
+  /// the transaction of the change.
+  /// - Parameter member: the acting user of the server; `nil` for the system's user that runs this process.
+  func note(_ event: AuditEvent, by member: Member?) throws
   /// Returns the newest entries of the audit log, oldest first.
   /// - Parameter since: the earliest time, in milliseconds since 1970-01-01 UTC; `nil` for any.
   func auditLog(since: Int64?, atMost limit: Int) throws -> [AuditEntry]
@@ -107,6 +108,22 @@ public protocol AccountDirectory: Sendable {
   ///   - end: the time until which no other process does.
   func ownsRetention(at now: Int64, until end: Int64) throws -> Bool
 
+  /// Begins the deletion of an account, or finds that it has begun. From then on no token of the account is valid, and the account has
+  /// no users. The audit log no longer names them, nor the labels of their tokens.
+  /// - Parameter member: the acting user; `nil` for the operator.
+  /// - Throws: ``ServerError`` with `noSuchAccount`; with `otherUsers` if the acting user is neither the only user of the account nor
+  ///   has the role admin. Nothing is changed in these cases.
+  func beginDeletion(of account: String, by member: Member?) throws -> AccountName
+  /// Returns the accounts whose deletion has begun and not ended.
+  func deletions() throws -> [AccountName]
+  /// Returns the number of records, with those whose deletion is not forgotten, and of stored responses of an account.
+  func contents(of account: AccountName) throws -> AccountContents
+  /// Removes the records of an account that is being deleted, with all that belongs to them, and its files on the disk, in bounded
+  /// transactions. Can be repeated, also by several processes at once.
+  func removeData(of account: AccountName) throws
+  /// Ends the deletion of an account. Its name can be used again.
+  func finishDeletion(of account: AccountName) throws
+
   /// Closes the connection to the data.
   func close()
 }
@@ -118,6 +135,9 @@ extension AccountDirectory {
   ) throws -> (account: String, token: String) {
     try addUser(name, account: account, role: role, expires: expires, record: nil)
   }
+
+  /// Adds an event to the audit log that the system's user of this process has caused.
+  public func note(_ event: AuditEvent) throws { try note(event, by: nil) }
 
   /// The default account of a user.
   public static var defaultAccount: String { "default" }

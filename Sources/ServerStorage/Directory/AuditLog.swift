@@ -10,6 +10,9 @@ public struct AuditEvent: Sendable, Equatable {
     case tokenRevoked = "token revoked"
     case userLinked = "user linked"
     case membershipChanged = "membership changed"
+    case accountExported = "account exported"
+    case accountDeleted = "account deleted"
+    case accountRemoved = "account removed"
     case epochStarted = "epoch started"
     case sealKeysRotated = "seal keys rotated"
     case backedUp = "backed up"
@@ -48,6 +51,17 @@ public struct AuditEvent: Sendable, Equatable {
   package static func changedMembership(of account: String, isLimited: Bool) -> AuditEvent {
     AuditEvent(.membershipChanged, ["account \(account)", isLimited ? "on" : "off"])
   }
+
+  /// An export of the records and files of an account began.
+  package static func exported(_ account: AccountName) -> AuditEvent {
+    AuditEvent(.accountExported, [account.auditText])
+  }
+
+  /// The users of an account lost their access, and the removal of its data began.
+  package static func deleted(_ account: AccountName) -> AuditEvent { AuditEvent(.accountDeleted, [account.auditText]) }
+
+  /// All data of a deleted account are removed.
+  package static func removed(_ account: AccountName) -> AuditEvent { AuditEvent(.accountRemoved, [account.auditText]) }
 
   /// A user was added at its first request with a token of an identity provider.
   static func added(user: String, to account: String, _ role: TokenRole, issuer: String) -> AuditEvent {
@@ -104,7 +118,8 @@ public struct AuditEntry: Sendable, Equatable {
   public let number: Int64
   /// The server's time, in milliseconds since 1970-01-01 UTC.
   public let time: Int64
-  /// The acting user: the system's user that ran the command.
+  /// The acting user: the system's user that ran the command, or `user NAME` for a request of a user of the server. A user of a deleted
+  /// account is `deleted user NUMBER`.
   public let actor: String
   /// The word of the action, which a newer program may have written.
   public let action: String

@@ -14,7 +14,7 @@ public struct RecordText: Sendable {
 
   /// Returns the record with its fields.
   /// - Throws: ``SyncModelError`` if the stored fields are damaged.
-  package func complete() throws(SyncModelError) -> RemoteRecord {
+  public func complete() throws(SyncModelError) -> RemoteRecord {
     var writer = JSONWriter(isCanonical: false)
     try write(to: &writer)
     return try RemoteRecord(json: writer.bytes)
@@ -31,10 +31,22 @@ extension ChangesPage {
   /// Returns the page in the wire format, as ``wire`` describes it.
   /// - Parameter records: the changes, in place of ``changes``.
   /// - Throws: ``SyncModelError`` if the stored fields of a record are damaged.
-  public func json(with records: [RecordText]) throws(SyncModelError) -> [UInt8] {
+  public func json(with records: [RecordText]) throws(SyncModelError) -> [UInt8] { try wire.json(with: records) }
+}
+
+extension AccountExportPage {
+  /// Returns the page in the wire format, as ``wire`` describes it.
+  /// - Parameter records: the changes, in place of those of ``page``.
+  /// - Throws: ``SyncModelError`` if the stored fields of a record are damaged.
+  public func json(with records: [RecordText]) throws(SyncModelError) -> [UInt8] { try wire.json(with: records) }
+}
+
+extension SyncValue {
+  /// Returns a page with other changes.
+  fileprivate func json(with records: [RecordText]) throws(SyncModelError) -> [UInt8] {
     var writer = JSONWriter(isCanonical: false)
     writer.reserve(records.reduce(400) { $0 + $1.fields.utf8.count + 400 })
-    try writer.write(wire, replacing: "changes") { writer throws(SyncModelError) in
+    try writer.write(self, replacing: "changes") { writer throws(SyncModelError) in
       try writer.write(records) { record, writer throws(SyncModelError) in try record.write(to: &writer) }
     }
     return writer.bytes

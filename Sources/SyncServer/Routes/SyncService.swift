@@ -65,10 +65,12 @@ struct SyncService: Sendable {
   /// The route whose requests wait.
   static let watchPattern = "/v1/watch"
 
+  /// The rules of these routes. Files have a contract of their own, which does not depend on the version of the wire format.
+  var dialect: RouteDialect { RouteDialect(limiter: limiter, takesJSON: true, checkVersion: Self.checkVersion) }
+
   /// All routes, in the order in which they are described.
   var routes: [Route<Member>] {
-    // Files have a contract of their own, which does not depend on the version of the wire format.
-    let records = RouteDialect(limiter: limiter, takesJSON: true, checkVersion: Self.checkVersion)
+    let records = dialect
     return [
       Route("GET", "/v1/health", .open { self.health() }, records),
       Route("GET", "/v1/ready", .open { try await self.ready() }, records),
@@ -84,9 +86,9 @@ struct SyncService: Sendable {
     ]
   }
 
-  /// Refuses an administrator, except for the description of the account. An administrator neither pushes nor pulls.
+  /// Refuses an administrator, except for the account itself and its export. An administrator neither pushes nor pulls.
   static func authorize(_ member: Member, _ pattern: String) throws(HTTPProblem) {
-    guard member.role != .admin || pattern == "/v1/account" else { throw .notForAdmins }
+    guard member.role != .admin || AccountService.patternsOfAdmins.contains(pattern) else { throw .notForAdmins }
   }
 
   private static func checkVersion(_ request: Request) throws(HTTPProblem) {
@@ -209,27 +211,17 @@ extension SyncService {
   func changes(_ call: RouteCall<Member>) async throws -> Response {
     let limit = try call.integer("limit", default: min(500, limits.pageSize), in: 1...limits.pageSize)
     let projects = try call.projects()
-    let text = call.request.query["cursor"]
+    let request = ChangesRequest(
+      viewer: viewer(call.caller), cursor: call.request.query["cursor"], limit: limit, projects: projects)
+    let (page, records) = try await page(request, of: call.caller.account)
+    return .json(try page.page.json(with: records))
+  }
+
+  /// Returns a page of the changes that a user sees.
+  /// - Throws: ``HTTPProblem`` with 410 for a cursor from which the server cannot continue.
+  func page(_ request: ChangesRequest, of account: AccountName) async throws -> ChangesRequest.Page {
     let now = now
-    let viewer = viewer(call.caller)
-    if viewer.isLimited { return try await memberChanges(call, viewer, limit: limit, projects: projects) }
-    return try await storage.read(call.caller.account) { data in
-      let cursor = try text.map { try Cursor($0, for: data) }
-      // A device that has read only some projects compares its records.
-      guard cursor?.members == nil else { throw HTTPProblem.unknownCursor }
-      let page = try data.changes(
-        after: cursor?.position.sequence, limit: limit, projects: projects, counted: cursor?.remaining)
-      let epoch = try data.epochs.current
-      let floor = try cursor?.position.floor ?? data.lastSequence
-      let next = Cursor(
-        ChangePosition(epoch: epoch, sequence: page.end, floor: floor),
-        remaining: page.remaining > 0 ? page.remaining : nil)
-      return .json(
-        try ChangesPage(
-          serverTime: now, epoch: epoch, changes: [], cursor: next.text, hasMore: page.remaining > 0,
-          remaining: Int64(page.remaining)
-        ).json(with: page.records.map(\.content)))
-    }
+    return try await storage.read(account) { try request.read($0, at: now) }
   }
 
   func watch(_ call: RouteCall<Member>) async throws -> Response {

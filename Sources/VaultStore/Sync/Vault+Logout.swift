@@ -7,15 +7,17 @@ extension Vault {
   ///
   /// Reference data are entities that the server owns and that reference only reference data, such as users and
   /// materials. The next login fetches them again.
+  /// - Parameter keepsReferenceData: whether all records stay, because the server no longer has the account.
   /// - Returns: the number of removed records.
-  public func logout() throws -> Int {
-    try syncNow { try $0.logout() }
+  public func logout(keepsReferenceData: Bool = false) throws -> Int {
+    try syncNow { try $0.logout(keepsReferenceData: keepsReferenceData) }
   }
 }
 
 extension SyncTransaction {
-  func logout() throws -> Int {
+  func logout(keepsReferenceData: Bool = false) throws -> Int {
     for name in [SyncSettings.Name.remoteToken, .user, .pause] { try SyncSettings.set(name, nil, in: connection) }
+    if keepsReferenceData { return 0 }
     let cleared = try WriteMode.purge(on: connection, clearReferenceData)
     // The cursor is behind the removed records, so only a comparison fetches them again.
     if cleared > 0 { try SyncSettings.compareNext("logout", in: connection) }

@@ -119,6 +119,11 @@ import Testing
     let files = FileService(
       storage: storage, inUse: { _, _ in [] }, limits: FileLimits(), sessions: UploadSessions(limit: 1, clock: .system),
       log: .silent, environment: .system, objects: isPresigned ? objects : nil)
+    let directory = try ServerDirectory(in: try ServerFolder(server.folder.path + "/other", isCreating: true))
+    let rights = AccountService(
+      records: service, directory: directory,
+      deletions: AccountDeletions(
+        directory: directory, objects: EmbeddedObjects(storage), store: nil, clock: .system, log: .silent))
     guard case .object(let paths)? = document["paths"] else { throw CancellationError() }
     var described: Set<String> = []
     for path in paths.members {
@@ -129,7 +134,7 @@ import Testing
         #expect((method.value["security"] != nil) == isOpen)
       }
     }
-    #expect(described == Set((service.routes + files.routes).map { "\($0.method) \($0.pattern)" }))
+    #expect(described == Set((service.routes + rights.routes + files.routes).map { "\($0.method) \($0.pattern)" }))
     let text = document.json
     for reference in text.matches(of: /"\$ref":"#\/components\/([a-zA-Z]+)\/([a-zA-Z]+)"/) {
       #expect(document["components"]?[String(reference.1)]?[String(reference.2)] != nil, "\(reference.0)")

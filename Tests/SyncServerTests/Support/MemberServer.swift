@@ -1,4 +1,5 @@
 import CipherSQL
+import FileServer
 import Foundation
 import PostgresStorage
 import RestorationModel
@@ -17,28 +18,42 @@ final class MemberServer {
 
   let server: FieldVaultServer
   private let settings: FieldVaultServer.Settings
+  /// Where the data are.
+  var source: FieldVaultServer.Source { settings.source }
   let directory: any AccountDirectory
   private let folder: TemporaryFolder
+  /// The folder with the data; `nil` for a database.
+  let data: ServerFolder?
+  /// The name of the database; `nil` for a folder.
+  let databaseName: String?
   /// The record of each user.
   private(set) var records: [String: String] = [:]
 
-  init(_ engine: Engine, isLimited: Bool = true, schema: Schema = RestorationSchema.schema) throws {
+  init(
+    _ engine: Engine, isLimited: Bool = true, schema: Schema = RestorationSchema.schema,
+    objectStore: ObjectStore? = nil
+  ) throws {
     folder = try TemporaryFolder()
     let source: FieldVaultServer.Source
     switch engine {
     case .folder:
       let data = try ServerFolder(folder.path + "/data", isCreating: true)
+      (self.data, databaseName) = (data, nil)
       source = .folder(data)
       directory = try ServerDirectory(in: data)
     case .postgres:
       let shared = try SharedPostgres.server
-      let database = try PostgresDatabase(PostgresSettings(url: shared.url(try shared.makeDatabase())))
+      let name = try shared.makeDatabase()
+      (data, databaseName) = (nil, name)
+      let database = try PostgresDatabase(PostgresSettings(url: shared.url(name)))
       source = .database(database, scratch: folder.path)
       directory = PostgresDirectory(database)
     }
     var limits = ServerLimits()
     limits.requestBurst = 1_000_000
-    settings = FieldVaultServer.Settings(source, listen: "127.0.0.1:0", schemas: [schema], limits: limits)
+    var settings = FieldVaultServer.Settings(source, listen: "127.0.0.1:0", schemas: [schema], limits: limits)
+    settings.objectStore = objectStore
+    self.settings = settings
     server = try FieldVaultServer(settings)
     let office = try token("office", role: .service)
     self.office = TestClient(url: server.url, token: office)

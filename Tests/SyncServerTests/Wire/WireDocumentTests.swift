@@ -15,7 +15,8 @@ import Testing
 
   /// The type of each schema that is a whole body.
   private static let types: [String: any WireMessage.Type] = [
-    "Account": AccountInfo.self, "BucketDigests": BucketDigests.self, "Changes": ChangesPage.self,
+    "Account": AccountInfo.self, "AccountDeleted": AccountDeleted.self, "AccountExport": AccountExportPage.self,
+    "AccountExportRequest": AccountExportRequest.self, "BucketDigests": BucketDigests.self, "Changes": ChangesPage.self,
     "EntityDigests": EntityDigests.self, "FileAddress": FileAddress.self, "FileAddressRequest": FileAddressRequest.self,
     "FileConfirmation": FileConfirmation.self, "FileConfirmed": FileConfirmed.self,
     "FileDigests": FileDigestsResponse.self, "Health": ServerHealth.self, "MissingFiles": MissingFilesResponse.self,

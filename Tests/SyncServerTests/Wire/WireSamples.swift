@@ -14,6 +14,10 @@ enum WireSamples {
       editTimes: ["title": time], userEditedFields: ["title"]),
     deletedWith: RecordReference(entityType: "Location", entityUuid: uuid), sharedVersion: 2)
 
+  private static let changes = ChangesPage(
+    serverTime: time, epoch: "e1", changes: [record], cursor: "c7", hasMore: true, remaining: 12,
+    removedProjects: [uuid])
+
   private static let problem = ServerProblem(
     type: "urn:example", title: "Not valid", status: 422, detail: "title is too long", field: "title")
 
@@ -61,15 +65,14 @@ enum WireSamples {
         serverUuid: uuid, epoch: "e1", account: "water", user: "ada", role: role, serverTime: time,
         schemas: [AccountInfo.Schema(name: "restoration", version: 8)])
     },
+    "AccountDeleted": [AccountDeleted(rows: 3, files: 1, responses: 2)],
+    "AccountExport": [AccountExportPage(changes, late: 1)],
+    "AccountExportRequest": [AccountExportRequest(), AccountExportRequest(cursor: "c7")],
     "BucketDigests": [
       BucketDigests(epoch: "e1", buckets: ["0f": DigestSummary(count: 1, digest: digest)]),
       BucketDigests(epoch: "e1", buckets: [:], bucketLimit: 64),
     ],
-    "Changes": [
-      ChangesPage(
-        serverTime: time, epoch: "e1", changes: [record], cursor: "c7", hasMore: true, remaining: 12,
-        removedProjects: [uuid])
-    ],
+    "Changes": [changes],
     "EntityDigests": [
       EntityDigests(
         serverTime: time, epoch: "e1", cursor: "c", entities: ["Room": DigestSummary(count: 12, digest: digest)],

@@ -298,3 +298,19 @@ public struct FieldVaultRemote: Remote {
     projects.isEmpty ? [] : [("projects", projects.joined(separator: ","))]
   }
 }
+
+/// The rights of the user of a FieldVault server to the data of the account. An existing REST API has no such requests.
+extension FieldVaultRemote {
+  /// Sends `POST /v1/account/export`.
+  /// - Parameter cursor: the cursor of the page before; `nil` begins an export.
+  public func exportPage(after cursor: String?) async throws(RemoteFailure) -> AccountExportPage {
+    try await transport.ask(HTTPRequest("/v1/account/export", body: AccountExportRequest(cursor: cursor).jsonBytes))
+  }
+
+  /// Sends `DELETE /v1/account`. After a lost connection, a server that no longer accepts the token has deleted the account.
+  public func deleteAccount() async throws(RemoteFailure) -> AccountDeleted {
+    var request = HTTPRequest("/v1/account")
+    (request.method, request.isRepeatable) = ("DELETE", false)
+    return try await transport.ask(request)
+  }
+}
