@@ -79,7 +79,8 @@ extension ProxySettings.Proxy {
     if let mark = rest.lastIndex(of: "@") { rest = rest[rest.index(after: mark)...] }
     // The ports that libcurl assumes.
     let port = scheme == "https" ? ":443" : ":1080"
-    let hasPort = rest.split(separator: "]").last?.contains(":") ?? false
+    // The colons of an address in brackets begin no port.
+    let hasPort = rest[(rest.lastIndex(of: "]") ?? rest.startIndex)...].contains(":")
     self.init(url: url, name: rest.isEmpty ? "without a host" : rest + (hasPort ? "" : port))
   }
 }
