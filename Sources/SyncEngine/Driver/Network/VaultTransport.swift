@@ -33,12 +33,20 @@ extension HTTPTransport {
       // Whether the server may do without encryption was decided when it was set.
       address: try ServerAddress(url, allowsInsecure: true), limits: limits,
       authorities: try settings.authorities.map { try CertificateAuthorities(pem: $0) }, proxies: proxies,
-      renewal: tokenProvider.map { provider in
-        TokenSource(provider: provider) { token, refused, transport async throws(TransportFailure) in
-          try await Self.accept(token, replacing: refused, of: vault, url, remote(transport))
-        }
-      },
+      renewal: tokenProvider.map { TokenSource(vault: vault, url: url, provider: $0, remote: remote) },
       token: { try vault.remoteToken(for: url) })
+  }
+}
+
+extension TokenSource {
+  /// Creates a source whose tokens are stored in a vault after the remote has named their account.
+  package init(
+    vault: Vault, url: String, provider: @escaping TokenProvider,
+    remote: @escaping @Sendable (HTTPTransport) -> any Remote
+  ) {
+    self.init(provider: provider) { token, refused, transport async throws(TransportFailure) in
+      try await Self.accept(token, replacing: refused, of: vault, url, remote(transport))
+    }
   }
 
   /// Stores a new token if the vault may sync under it.
