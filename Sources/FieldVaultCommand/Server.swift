@@ -84,8 +84,11 @@ struct Server: Sendable {
     } catch let failure as RemoteFailure {
       throw RemoteFailure(
         failure.responseClass, message: "\(failure.message); the server was not set",
-        remedy: failure.responseClass == .pauseCredentials
-          ? failure.remedy : .advice("check the address, or skip the check with --no-check"),
+        remedy: failure.responseClass != .pauseCredentials
+          ? .advice("check the address, or skip the check with --no-check")
+          : command == nil
+            ? failure.remedy
+            : .advice("the first line that the token command prints must be a token of this vault's account"),
         problem: failure.problem, retryAfterSeconds: failure.retryAfterSeconds)
     }
     return accepted.withLock { $0 }
