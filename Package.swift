@@ -331,6 +331,7 @@ let package = Package(
       name: "FieldVaultTests",
       dependencies: [
         "TestSupport", "ServerSupport", "FieldVaultCommand", "FieldVaultServerCommand", "CommandLineKit", "CPlatform",
+        "RawNetwork",
       ]),
   ],
   swiftLanguageModes: [.v6]

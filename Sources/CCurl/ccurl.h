@@ -11,7 +11,11 @@ typedef size_t (*ccurl_callback)(char *bytes, size_t size, size_t count, void *c
 typedef int (*ccurl_seek_callback)(void *context, curl_off_t offset, int origin);
 
 typedef struct {
-  int uses_proxies;
+  // The URL of the proxy; empty for none.
+  const char *proxy;
+  // PEM-encoded certificates of the accepted authorities; a count of 0 for those of the system. Copied.
+  const void *authorities;
+  size_t authorities_count;
   int decompresses;
   // Must stay valid until the request ends.
   struct curl_slist *headers;
@@ -44,7 +48,19 @@ static inline CURLcode ccurl_prepare(CURL *easy, const char *url, const char *me
   CCURL_SET(CURLOPT_TCP_KEEPALIVE, 1L);
   if (request->decompresses) CCURL_SET(CURLOPT_ACCEPT_ENCODING, "");  // all that this libcurl can
   CCURL_SET(CURLOPT_CONNECTTIMEOUT_MS, request->connect_milliseconds);
-  if (!request->uses_proxies) CCURL_SET(CURLOPT_PROXY, "");
+  // Set in any case, so that libcurl reads no variables of the environment.
+  CCURL_SET(CURLOPT_PROXY, request->proxy);
+  CCURL_SET(CURLOPT_NOPROXY, "");
+  // The response of a proxy to CONNECT is not the server's.
+  CCURL_SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  if (request->authorities_count) {
+#if LIBCURL_VERSION_NUM < 0x074D00
+    return CURLE_NOT_BUILT_IN;
+#else
+    struct curl_blob authorities = {(void *)request->authorities, request->authorities_count, CURL_BLOB_COPY};
+    CCURL_SET(CURLOPT_CAINFO_BLOB, &authorities);
+#endif
+  }
 #if LIBCURL_VERSION_NUM >= 0x075700
   // Ending a request does not wait for a name server that does not respond.
   CCURL_SET(CURLOPT_QUICK_EXIT, 1L);
@@ -69,6 +85,21 @@ static inline CURLcode ccurl_prepare(CURL *easy, const char *url, const char *me
   CCURL_SET(CURLOPT_PRIVATE, request->context);
 #undef CCURL_SET
   return code;
+}
+
+// Returns the status with which the proxy responded to CONNECT; 0 if it did not respond.
+static inline long ccurl_connect_status(CURL *easy) {
+  long status = 0;
+  return curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status) == CURLE_OK ? status : 0;
+}
+
+// Returns the path of the system's authorities that this libcurl reads by default; NULL without one.
+static inline const char *ccurl_authorities_file(void) {
+#if LIBCURL_VERSION_NUM >= 0x075400
+  return curl_version_info(CURLVERSION_NOW)->cainfo;
+#else
+  return NULL;
+#endif
 }
 
 // Returns the context of the next finished request and its curl code; NULL without a finished request.

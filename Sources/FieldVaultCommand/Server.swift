@@ -1,3 +1,5 @@
+import CommandLineKit
+import Platform
 import VaultStore
 import SyncEngine
 import RESTRemote
@@ -13,18 +15,32 @@ struct Server: Sendable {
   /// - Throws: ``SyncRefused`` with `noRemote`.
   init(of vault: Vault, limits: TransportLimits = TransportLimits()) throws {
     guard let settings = try vault.remote() else { throw SyncRefused.noRemote }
-    // Whether it may do without encryption was decided when it was set.
-    let address = try ServerAddress(settings.url, allowsInsecure: true)
-    url = settings.url
-    // Read each time, so that a worker that runs takes a new token at once; one that is for another server is not sent.
-    let transport = HTTPTransport(address: address, limits: limits) { try vault.remoteToken(for: settings.url) }
-    remote = try Self.remote(transport, routes: settings.routes, of: vault)
-    monitor = NetworkMonitor(remote: remote, address: address)
+    let url = settings.url
+    let routes = try settings.routes.map { try RouteFile(json: $0) }
+    // The command is read each time, so that a running worker uses a new one at once.
+    let transport = try HTTPTransport(
+      vault: vault, limits: limits, tokenProvider: Self.provider { try vault.remoteTokenCommand(for: url) },
+      remote: { Self.remote($0, routes, of: vault) })
+    self.url = url
+    remote = Self.remote(transport, routes, of: vault)
+    monitor = NetworkMonitor(remote: remote, address: transport.address)
   }
 
-  private static func remote(_ transport: HTTPTransport, routes: String?, of vault: Vault) throws -> any Remote {
+  private static func remote(_ transport: HTTPTransport, _ routes: RouteFile?, of vault: Vault) -> any Remote {
     guard let routes else { return FieldVaultRemote(transport: transport) }
-    return RestRemote(transport: transport, file: try RouteFile(json: routes), vault: vault)
+    return RestRemote(transport: transport, file: routes, vault: vault)
+  }
+
+  /// Returns a provider whose tokens are the output of a command; without a command it has none.
+  private static func provider(_ command: @escaping @Sendable () throws -> String?) -> TokenProvider {
+    { _ in
+      guard let command = try command() else { return nil }
+      do {
+        return try await CommandOutput().firstLine(of: command)
+      } catch let failure as CommandFailure {
+        throw TokenCommandFailed(reason: failure)
+      }
+    }
   }
 
   /// Returns the server of a vault for requests about its account.
@@ -52,16 +68,28 @@ struct Server: Sendable {
   }
 
   /// Checks that a new server responds, accepts the token, and that the vault can sync under it.
+  /// - Parameters:
+  ///   - token: the token; `nil` for one of the command, or for none.
+  ///   - command: provides a token if `token` is `nil` or the server refuses it.
+  /// - Returns: the accepted token; `nil` for none.
   /// - Throws: ``RemoteFailure``.
-  static func check(_ url: String, token: String?, routes: String?, of vault: Vault) throws {
+  static func check(
+    _ url: String, token: String?, command: String?, routes: RouteFile?, authorities: CertificateAuthorities?,
+    of vault: Vault
+  ) throws -> String? {
+    let accepted = Locked(token)
+    let source = TokenSource(provider: provider { command }) { token, _, _ in
+      accepted.withLock { $0 = token }
+      return token
+    }
     let transport = HTTPTransport(
-      address: try ServerAddress(url, allowsInsecure: true), limits: limitsOfQuestion
-    ) { token }
-    let remote = try remote(transport, routes: routes, of: vault)
+      address: try ServerAddress(url, allowsInsecure: true), limits: limitsOfQuestion, authorities: authorities,
+      proxies: .system, renewal: source, token: { accepted.withLock { $0 } })
+    let remote = remote(transport, routes, of: vault)
     do {
       try Waiting.run {
         _ = try await remote.health()
-        guard token != nil else { return }
+        guard token != nil || command != nil else { return }
         try await remote.checkToken()
         // An existing REST API has no accounts.
         guard routes == nil else { return }
@@ -73,10 +101,14 @@ struct Server: Sendable {
     } catch let failure as RemoteFailure {
       throw RemoteFailure(
         failure.responseClass, message: "\(failure.message); the server was not set",
-        remedy: failure.responseClass == .pauseCredentials
-          ? failure.remedy : .advice("check the address, or skip the check with --no-check"),
+        remedy: failure.responseClass != .pauseCredentials
+          ? .advice("check the address, or skip the check with --no-check")
+          : command == nil
+            ? failure.remedy
+            : .advice("the first line that the token command prints must be a token of this vault's account"),
         problem: failure.problem, retryAfterSeconds: failure.retryAfterSeconds)
     }
+    return accepted.withLock { $0 }
   }
 
   /// Returns whether the server of a vault responds, or `nil` if it is not set.
@@ -89,4 +121,11 @@ struct Server: Sendable {
     let monitor = try Server(of: vault, limits: limits).monitor
     return try Waiting.run { await monitor.probe() }
   }
+}
+
+/// The token command failed. The text names no output of the command.
+private struct TokenCommandFailed: Error, CustomStringConvertible {
+  let reason: CommandFailure
+
+  var description: String { "the token command \(reason)" }
 }

@@ -41,7 +41,8 @@ extension TransferQueue {
   private mutating func verdict(of problem: DownloadProblem, _ transfer: FileTransfer) async throws -> Verdict {
     switch problem {
     case .transport(.cancelled): throw CancellationError()
-    case .transport(let failure): return try await interrupted(transfer, .stop(.unreachable, failure.message))
+    case .transport(let failure):
+      return try await interrupted(transfer, .stop(Self.responseClass(of: failure), failure.message))
     case .storeNotReached: return try await interrupted(transfer, waiting: Self.storePause, .goOn)
     case .later(let seconds): return try await interrupted(transfer, waiting: max(seconds ?? 5, 1), .goOn)
     case .absent:

@@ -124,7 +124,8 @@ extension TransferQueue {
     case .transport(.cancelled): throw CancellationError()
     case .transport(.bodyFailed), .unreadable:
       return try await refused(transfer, "the file cannot be read; verify the attachments")
-    case .transport(let failure): return try await interrupted(transfer, .stop(.unreachable, failure.message))
+    case .transport(let failure):
+      return try await interrupted(transfer, .stop(Self.responseClass(of: failure), failure.message))
     case .storeNotReached: return try await interrupted(transfer, waiting: Self.storePause, .goOn)
     case .later(let seconds): return try await interrupted(transfer, waiting: max(seconds ?? 5, 1), .goOn)
     case .credentials:

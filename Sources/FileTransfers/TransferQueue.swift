@@ -109,6 +109,11 @@ package struct TransferQueue {
 
   // MARK: What a file comes to that is not where it was to go
 
+  /// Returns the class of a failure that ends all transfers: the token is not valid, or the server was not reached.
+  static func responseClass(of failure: TransportFailure) -> ResponseClass {
+    ResponseClass(failure) == .pauseCredentials ? .pauseCredentials : .unreachable
+  }
+
   /// The transfer resumes here after this many seconds. No attempt is counted.
   func interrupted(
     _ transfer: FileTransfer, waiting seconds: Int = 0, _ verdict: Verdict

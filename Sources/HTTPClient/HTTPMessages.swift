@@ -23,6 +23,9 @@ public struct HTTPRequest: Sendable {
   public var isRepeatable = true
   /// The time that the server may wait before it responds, in seconds, in addition to the limits.
   public var timeoutSeconds: Double
+  /// The responses after which the request is repeated with a renewed token; `nil` for a request that never renews the
+  /// token.
+  package var tokenRefusal: TokenRefusal? = TokenRefusal()
 
   /// Creates a request; by default a `POST` if it has a body.
   public init(

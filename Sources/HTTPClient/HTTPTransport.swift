@@ -12,7 +12,9 @@ public final class HTTPTransport: Sendable {
   public let limits: TransportLimits
 
   private let token: @Sendable () throws -> String?
+  private let renewer: TokenRenewer?
   private let clock: Clock
+  private let proxies: ProxySettings
   private let backend: any HTTPBackend
   private let counted = Locked(TransferCounts())
 
@@ -20,33 +22,81 @@ public final class HTTPTransport: Sendable {
   public var traffic: TransferCounts { counted.withLock { $0 } }
 
   /// Creates a transport.
-  /// - Parameter token: returns the token, or `nil` to send none. Called for each request, so that a new token is used at
-  ///   once. If it throws, the request fails with ``TransportFailure/tokenUnavailable``.
+  ///
+  /// Servers on other machines are reached through the proxy of the system's settings. On Linux these are the variables
+  /// `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy`.
+  /// - Parameters:
+  ///   - authorities: accepted in addition to the authorities of the system; `nil` for these alone.
+  ///   - token: returns the token, or `nil` to send none. Called for each request, so that a new token is used at
+  ///     once. If it throws, the request fails with ``TransportFailure/tokenUnavailable``.
   public convenience init(
-    address: ServerAddress, limits: TransportLimits = TransportLimits(), token: @escaping @Sendable () throws -> String?
+    address: ServerAddress, limits: TransportLimits = TransportLimits(), authorities: CertificateAuthorities? = nil,
+    token: @escaping @Sendable () throws -> String?
+  ) {
+    self.init(address: address, limits: limits, authorities: authorities, proxies: .system, renewal: nil, token: token)
+  }
+
+  /// Creates a transport with other proxies, or whose token is renewed when it is missing or refused.
+  package convenience init(
+    address: ServerAddress, limits: TransportLimits, authorities: CertificateAuthorities?, proxies: ProxySettings,
+    renewal: TokenSource?, token: @escaping @Sendable () throws -> String?
   ) {
     #if canImport(Darwin)
-      let backend = URLSessionBackend(limits: limits, usesProxies: address.isEncrypted)
+      let backend = URLSessionBackend(limits: limits, usesProxies: !address.isLoopback, authorities: authorities)
     #else
-      let backend = CurlBackend(connectSeconds: limits.connectSeconds)
+      let backend = CurlBackend(connectSeconds: limits.connectSeconds, authorities: authorities)
     #endif
-    self.init(address: address, limits: limits, clock: .system, backend: backend, token: token)
+    self.init(
+      address: address, limits: limits, clock: .system, backend: backend, proxies: proxies, renewal: renewal,
+      token: token)
   }
 
   /// Creates a transport with another clock and another network.
   package init(
     address: ServerAddress, limits: TransportLimits, clock: Clock, backend: any HTTPBackend,
+    proxies: ProxySettings = ProxySettings(variables: [:]), renewal: TokenSource? = nil,
     token: @escaping @Sendable () throws -> String?
   ) {
     (self.address, self.limits, self.clock) = (address, limits, clock)
-    (self.backend, self.token) = (backend, token)
+    (self.backend, self.proxies, self.token) = (backend, proxies, token)
+    renewer = renewal.map { source in
+      TokenRenewer(
+        provider: source.provider, clock: clock, seconds: limits.tokenSeconds
+      ) { token, refused async throws(TransportFailure) in
+        let transport = HTTPTransport(
+          address: address, limits: limits, clock: clock, backend: backend, proxies: proxies, token: { token })
+        return try await source.accept(token, refused, transport)
+      }
+    }
   }
+
+  /// Lets the provider be asked again for a token that it could not replace before. A sync round begins with this, so
+  /// that a paused worker does not ask again and again.
+  package func allowRenewal() { renewer?.allowRenewal() }
 
   /// Sends a request and waits for the complete response. Cancelling the task ends the request.
   ///
+  /// If the server refuses the token, and the token can be renewed, the request is repeated once with the new token.
   /// - Throws: ``TransportFailure`` without a response, or with a redirect. Any other status is a response.
   public func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPResponse {
-    let outgoing = try outgoing(request)
+    guard request.isAuthorized else { return try await attempt(request, token: nil) }
+    var sent = try storedToken()
+    guard let renewer, let refusal = request.tokenRefusal else { return try await attempt(request, token: sent) }
+    let isFirst = sent == nil
+    if isFirst { sent = try await renewer.replacement(for: nil, stored: nil) }
+    let response = try await attempt(request, token: sent)
+    guard let refused = sent, refusal.isMet(by: response) else { return response }
+    guard !isFirst, let token = try await renewer.replacement(for: refused, stored: try storedToken()) else {
+      renewer.note(refusedAgain: refused)
+      return response
+    }
+    let repeated = try await attempt(request, token: token)
+    if refusal.isMet(by: repeated) { renewer.note(refusedAgain: token) }
+    return repeated
+  }
+
+  private func attempt(_ request: HTTPRequest, token: String?) async throws(TransportFailure) -> HTTPResponse {
+    let outgoing = try outgoing(request, token: token)
     let exchange = RequestTask(request, limits: limits, clock: clock)
     let result = await withTaskCancellationHandler {
       await exchange.wait { backend.start(outgoing, exchange) }
@@ -65,12 +115,16 @@ public final class HTTPTransport: Sendable {
   /// A line break would end the header and begin another.
   private static func isLine(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
 
-  private func token(of request: HTTPRequest) throws(TransportFailure) -> String? {
-    guard request.isAuthorized else { return nil }
+  /// Whether a text can be the token in a header.
+  package static func isToken(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+  }
+
+  private func storedToken() throws(TransportFailure) -> String? {
     do { return try token() } catch { throw .tokenUnavailable }
   }
 
-  private func outgoing(_ request: HTTPRequest) throws(TransportFailure) -> OutgoingRequest {
+  private func outgoing(_ request: HTTPRequest, token: String?) throws(TransportFailure) -> OutgoingRequest {
     for header in request.headers {
       let isOwn = header.name.lowercased() == "authorization" && request.isAuthorized
       guard HeaderName.isForRequests(header.name), Self.isLine(header.value), !isOwn else { throw .badHeader }
@@ -78,14 +132,13 @@ public final class HTTPTransport: Sendable {
     var headers = [(name: "User-Agent", value: "FieldVault")] + request.headers
     if request.download == nil { headers.append((name: "Accept", value: "application/json")) }
     if request.body != nil { headers.append((name: "Content-Type", value: "application/json")) }
-    if let token = try token(of: request) {
-      guard token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw .badToken }
+    if let token {
+      guard Self.isToken(token) else { throw .badToken }
       headers.append((name: "Authorization", value: "Bearer \(token)"))
     }
     let url = try address.url(of: request)
     return OutgoingRequest(
       url: url, headers: headers, method: request.method, body: request.body, upload: request.upload,
-      decompresses: request.download == nil, usesProxies: url.lowercased().hasPrefix("https:"),
-      isRepeatable: request.isRepeatable)
+      decompresses: request.download == nil, proxy: proxies.proxy(for: url), isRepeatable: request.isRepeatable)
   }
 }

@@ -61,10 +61,10 @@ public enum ResponseClass: Equatable, Sendable {
   public init(_ failure: TransportFailure) {
     self =
       switch failure {
-      case .noConnection, .notTheServer, .timedOut, .tokenUnavailable: .unreachable
+      case .noConnection, .notTheServer, .timedOut, .tokenUnavailable, .proxyFailed: .unreachable
       case .cancelled: .cancelled
       case .tooLarge: .tooLarge
-      case .badToken: .pauseCredentials
+      case .badToken, .noValidToken: .pauseCredentials
       case .insecure, .badAddress, .badHeader, .bodyFailed: .refused
       }
   }

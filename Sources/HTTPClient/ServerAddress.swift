@@ -35,7 +35,7 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
   /// Whether the server runs on this machine: `localhost`, 127.0.0.0/8 or ::1. Such a server needs no network.
   public var isLoopback: Bool { Self.isLoopback(host) }
 
-  private static func isLoopback(_ host: String) -> Bool {
+  static func isLoopback(_ host: String) -> Bool {
     if host == "localhost" || host == "::1" { return true }
     let numbers = host.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
     return numbers.count == 4 && numbers[0] == 127 && !numbers.contains(nil)

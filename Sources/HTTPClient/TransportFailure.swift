@@ -22,6 +22,11 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
   case badToken
   /// The token could not be read on this device.
   case tokenUnavailable
+  /// The server wants another token, and the ``TokenProvider`` returned none that the server accepts for this vault. The
+  /// detail is the reason of the provider or of the server.
+  case noValidToken(detail: String, hint: String)
+  /// The proxy failed, so the server was not asked. The text has its host and port, without credentials.
+  case proxyFailed(proxy: String, detail: String)
 
   /// An HTML page instead of the server's response. It comes from an intermediary, such as a captive portal.
   package static let htmlPage = TransportFailure.notTheServer(detail: "it returned an HTML page")
@@ -45,6 +50,8 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
     case .badHeader: "a header of the request is not allowed: its name is reserved, or its value has a line break"
     case .badToken: "invalid token: it contains white space or characters other than printable ASCII"
     case .tokenUnavailable: "the token could not be read on this device"
+    case .noValidToken(let detail, _): "no valid token could be obtained: \(detail)"
+    case .proxyFailed(let proxy, let detail): "the proxy \(proxy) \(detail)"
     }
   }
 
@@ -61,6 +68,8 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
     case .badHeader: "check the headers in the route file"
     case .badToken: "set the token again without white space around it"
     case .tokenUnavailable: "no data is lost; the request is tried again"
+    case .noValidToken(_, let hint): hint
+    case .proxyFailed: "check the proxy in the settings of the system; no data is lost"
     }
   }
 

@@ -10,7 +10,9 @@ public struct TransportLimits: Equatable, Sendable {
   public var wholeSeconds: Double = 300
   /// The limit of a response's body, in bytes after decompression. A longer body is cut there.
   public var bodyBytes: Int = 64 << 20
+  /// For a ``TokenProvider`` to return a token, in seconds.
+  public var tokenSeconds: Double = 75
 
-  /// The usual limits: 15 s, 30 s, 300 s and 64 MiB.
+  /// The usual limits: 15 s, 30 s, 300 s, 64 MiB and 75 s.
   public init() {}
 }

@@ -5,6 +5,7 @@ extension HTTPTransport {
   package func ask<Message: WireMessage>(_ request: HTTPRequest) async throws(RemoteFailure) -> Message {
     var request = request
     request.headers.append((WireProtocol.header, String(WireProtocol.version)))
+    request.tokenRefusal?.body = .problem
     let response: HTTPResponse
     do throws(TransportFailure) {
       response = try await send(request)

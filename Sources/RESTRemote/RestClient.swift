@@ -42,13 +42,15 @@ struct RestClient: Sendable {
 
   func ask(
     _ method: String, _ path: String, query: [(name: String, value: String)] = [], body: SyncValue? = nil,
-    headers: [(name: String, value: String)] = []
+    headers: [(name: String, value: String)] = [], renewsToken: Bool = true
   ) async throws(RemoteFailure) -> RestResponse {
     var request = HTTPRequest(file.base + path, query: query, body: body.map { Array($0.json.utf8) })
     request.method = method
     request.headers = headers
     // The repeat rule decides whether the API accepts a repetition.
     request.isRepeatable = body == nil
+    // A probe for the network must not ask the user for a token.
+    if !renewsToken { request.tokenRefusal = nil }
     return try await send(request)
   }
 
@@ -69,9 +71,9 @@ struct RestClient: Sendable {
   func health() async throws(RemoteFailure) {
     let response =
       if let call = file.health {
-        try await ask(call.method, call.path.description)
+        try await ask(call.method, call.path.description, renewsToken: false)
       } else {
-        try await ask("GET", "/")
+        try await ask("GET", "/", renewsToken: false)
       }
     switch response {
     case .notThere(let failure): throw RemoteFailure(failure)
@@ -81,6 +83,10 @@ struct RestClient: Sendable {
   }
 
   private func response(to request: HTTPRequest) async throws(RemoteFailure) -> HTTPResponse {
+    var request = request
+    request.tokenRefusal?.statuses = file.responseRules.credentialStatuses
+    // An API is not asked for a problem of a known form, and its page for 401 is a refusal; see `RestResponse`.
+    request.tokenRefusal?.body = .any
     let response: HTTPResponse
     do throws(TransportFailure) {
       response = try await transport.send(request)

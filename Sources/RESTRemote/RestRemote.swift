@@ -41,6 +41,9 @@ public struct RestRemote: Remote {
     file.entities.values.contains { $0.image != nil } ? RestFiles(client: client, records: records) : nil
   }
 
+  /// Lets the token be renewed again.
+  public func roundBegins() { client.transport.allowRenewal() }
+
   /// Requests the path of the route file, or the base of the API. Any response of the API is sufficient.
   public func health() async throws(RemoteFailure) -> ServerHealth {
     try await client.health()

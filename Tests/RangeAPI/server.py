@@ -3,7 +3,7 @@
 
     server.py --data FILE.db [--port N] [--page-size N]
 
-Prints `listening on http://127.0.0.1:PORT/api` once it is reachable. Every request needs `Authorization: Bearer range-token`.
+Prints `listening on http://127.0.0.1:PORT/api` once it is reachable. Every request needs `Authorization: Bearer range-token`, or `new-range-token`.
 For tests `POST /_test/faults` takes a list of what is to go wrong next: {"match": REGEX over "METHOD /path", "do": ...,
 "times": N}, where "do" is one of drop (nothing is done, the connection ends), drop-response (done, but the connection ends
 before the response), done-500 (done, and the status is 500), status NNN, wall (403 with a page), error-object (an object in
@@ -172,7 +172,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.respond(200, {"success": False, "message": "the quota of this month is used up"})
         if path.startswith("/store/"):
             return self.put_image(path, query, body)
-        if path != "/api/health" and self.headers.get("Authorization") != "Bearer range-token":
+        if path != "/api/health" and self.headers.get("Authorization") not in ("Bearer range-token", "Bearer new-range-token"):
             return self.respond(401, {"success": False, "message": "sign in first"})
         try:
             status, data = self.route(method, path, query, body)

@@ -45,7 +45,7 @@ package final class RelayLink: Sendable {
 
   package func close() { shutdown(listening, Int32(SHUT_RDWR)) }
 
-  private static func address(_ port: UInt16) -> sockaddr_in {
+  static func address(_ port: UInt16) -> sockaddr_in {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -75,7 +75,7 @@ package final class RelayLink: Sendable {
   }
 
   /// Passes bytes on until an end.
-  private static func pass(_ from: Int32, _ to: Int32, _ partBytes: Int, _ gate: Gate) {
+  static func pass(_ from: Int32, _ to: Int32, _ partBytes: Int, _ gate: Gate) {
     var buffer = [UInt8](repeating: 0, count: partBytes)
     while true {
       let count = recv(from, &buffer, buffer.count, 0)

@@ -6,10 +6,19 @@
   /// Sends requests over libcurl. One thread has all requests and their connections, so that any request can reuse a
   /// connection. It sleeps until a socket, a timeout or a caller wakes it.
   final class CurlBackend: HTTPBackend {
-    private let connectSeconds: Double
+    private let settings: CurlSettings
     private let mail = Locked(CurlRequests())
 
-    init(connectSeconds: Double) { self.connectSeconds = connectSeconds }
+    init(connectSeconds: Double, authorities: CertificateAuthorities?) {
+      settings = CurlSettings(connectSeconds: connectSeconds, authorities: authorities.map(Self.withSystem))
+    }
+
+    /// Returns the authorities and those of the system. libcurl reads the certificates in memory in place of the file of
+    /// the system.
+    private static func withSystem(_ authorities: CertificateAuthorities) -> [UInt8] {
+      let system = ccurl_authorities_file().flatMap { FileManager.default.contents(atPath: String(cString: $0)) }
+      return [UInt8](system ?? Data()) + Array("\n\(authorities.pem)".utf8)
+    }
 
     deinit {
       mail.withLock { mail in
@@ -38,14 +47,22 @@
     }
 
     private func startThread(_ multi: CurlMulti) {
-      let thread = Thread { [mail, connectSeconds] in
+      let thread = Thread { [mail, settings] in
         ccurl_block_signals()
-        CurlLoop(multi, connectSeconds: connectSeconds).run(mail)
+        CurlLoop(multi, settings).run(mail)
       }
       thread.name = "fieldvault-http"
       thread.stackSize = 1 << 20
       thread.start()
     }
+  }
+
+  /// What all requests of a backend have in common.
+  struct CurlSettings: Sendable {
+    /// The timeout for name resolution, connection and TLS handshake, in seconds.
+    let connectSeconds: Double
+    /// The PEM-encoded certificates of all accepted authorities; `nil` for those of the system.
+    let authorities: [UInt8]?
   }
 
   /// The requests of callers for the thread.

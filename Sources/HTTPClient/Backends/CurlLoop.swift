@@ -5,14 +5,14 @@
   /// The loop of a ``CurlBackend``'s thread, until the backend is released.
   final class CurlLoop {
     private let multi: CurlMulti
-    private let connectSeconds: Double
+    private let settings: CurlSettings
     private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// Handles of requests that are over, for the next ones.
     private var spare: [UnsafeMutableRawPointer] = []
 
-    init(_ multi: CurlMulti, connectSeconds: Double) {
+    init(_ multi: CurlMulti, _ settings: CurlSettings) {
       self.multi = multi
-      self.connectSeconds = connectSeconds
+      self.settings = settings
     }
 
     deinit { spare.forEach { curl_easy_cleanup($0) } }
@@ -43,7 +43,7 @@
       guard let easy = spare.popLast() ?? curl_easy_init() else {
         return exchange.finish(.failure(.noConnection(detail: "out of memory")))
       }
-      let transfer = CurlTransfer(easy, exchange, connectSeconds: connectSeconds)
+      let transfer = CurlTransfer(easy, exchange, settings)
       transfers[ObjectIdentifier(transfer)] = transfer
       let code = transfer.prepare(request)
       if code != CURLE_OK { return end(transfer, code) }

@@ -8,15 +8,18 @@
     private var parser = HeadParser()
     private var isHeadTooLong = false
     private var headers: UnsafeMutablePointer<curl_slist>?
-    private let connectSeconds: Double
+    private let settings: CurlSettings
+    private var proxy: ProxySettings.Proxy?
+    /// Whether the proxy responded to a request that it was to forward, because it wants credentials of its own.
+    private var isRefusedByProxy = false
     private var source: HTTPUpload?
     private var sent: Int64 = 0
     private var isRepeatable = true
 
-    init(_ easy: UnsafeMutableRawPointer, _ exchange: RequestTask, connectSeconds: Double) {
+    init(_ easy: UnsafeMutableRawPointer, _ exchange: RequestTask, _ settings: CurlSettings) {
       self.easy = easy
       self.exchange = exchange
-      self.connectSeconds = connectSeconds
+      self.settings = settings
     }
 
     deinit { curl_slist_free_all(headers) }
@@ -32,11 +35,11 @@
         headers = longer
       }
       isRepeatable = request.isRepeatable
+      proxy = request.proxy
       var parts = ccurl_request()
-      parts.uses_proxies = request.usesProxies ? 1 : 0
       parts.decompresses = request.decompresses ? 1 : 0
       parts.headers = headers
-      parts.connect_milliseconds = Int(max(connectSeconds * 1000, 1))
+      parts.connect_milliseconds = Int(max(settings.connectSeconds * 1000, 1))
       parts.body_count = -1
       source =
         request.upload
@@ -53,7 +56,13 @@
       parts.on_read = Self.onRead
       parts.on_seek = Self.onSeek
       parts.context = Unmanaged.passUnretained(self).toOpaque()
-      return ccurl_prepare(easy, request.url, request.method, &parts)
+      return (proxy?.url ?? "").withCString { proxy in
+        parts.proxy = proxy
+        return (settings.authorities ?? []).withUnsafeBytes { authorities in
+          (parts.authorities, parts.authorities_count) = (authorities.baseAddress, authorities.count)
+          return ccurl_prepare(easy, request.url, request.method, &parts)
+        }
+      }
     }
 
     /// Gives curl the next bytes of the body.
@@ -97,7 +106,13 @@
       let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
       switch transfer.parser.take(UnsafeRawBufferPointer(start: bytes, count: count)) {
       case .incomplete: break
-      case .head(let head): transfer.exchange.receive(head)
+      case .head(let head):
+        // Only a proxy sends this status.
+        if head.status == 407, transfer.proxy != nil {
+          transfer.isRefusedByProxy = true
+          return 0
+        }
+        transfer.exchange.receive(head)
       case .tooLong:
         transfer.isHeadTooLong = true
         return 0
@@ -116,12 +131,12 @@
     /// contain the address.
     func failure(_ code: CURLcode) -> TransportFailure? {
       if isHeadTooLong { return .notTheServer(detail: "its response headers are too long") }
+      if let proxy, let detail = proxyFailure(code) { return .proxyFailed(proxy: proxy.name, detail: detail) }
       return switch code {
       case CURLE_OK: nil
       case CURLE_COULDNT_RESOLVE_HOST: .noConnection(detail: "its host name cannot be resolved")
-      case CURLE_COULDNT_RESOLVE_PROXY: .noConnection(detail: "the host name of the proxy cannot be resolved")
       case CURLE_COULDNT_CONNECT: .noConnection(detail: "no connection could be established")
-      case CURLE_OPERATION_TIMEDOUT: .timedOut(seconds: connectSeconds)
+      case CURLE_OPERATION_TIMEDOUT: .timedOut(seconds: settings.connectSeconds)
       case CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:
         .noConnection(detail: "the connection was lost")
       case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
@@ -131,6 +146,24 @@
         CURLE_HTTP2_STREAM:
         .notTheServer(detail: "it does not speak HTTP")
       default: .noConnection(detail: "the connection failed (libcurl, error \(code.rawValue))")
+      }
+    }
+
+    /// Returns why the proxy failed; `nil` if it did not.
+    private func proxyFailure(_ code: CURLcode) -> String? {
+      let status = isRefusedByProxy ? 407 : ccurl_connect_status(easy)
+      switch (status, code) {
+      case (407, _): return "requires a user name and a password that it accepts (status 407)"
+      case (300..., _): return "opens no connection to the server (status \(status))"
+      case (_, CURLE_COULDNT_RESOLVE_PROXY): return "cannot be reached: its host name cannot be resolved"
+      // With a proxy, only the proxy is resolved and connected to.
+      case (_, CURLE_COULDNT_CONNECT): return "cannot be reached: no connection could be established"
+      case (_, CURLE_OPERATION_TIMEDOUT):
+        return "opened no connection to the server within \(Int(settings.connectSeconds.rounded(.up))) s"
+      case (_, CURLE_PROXY), (0, CURLE_RECV_ERROR), (0, CURLE_SEND_ERROR), (0, CURLE_GOT_NOTHING):
+        return "ended the connection"
+      case (_, CURLE_URL_MALFORMAT), (_, CURLE_UNSUPPORTED_PROTOCOL): return "has an invalid address"
+      default: return nil
       }
     }
   }

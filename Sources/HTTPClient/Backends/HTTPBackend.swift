@@ -16,9 +16,8 @@ package struct OutgoingRequest: Sendable {
   package var upload: HTTPUpload?
   /// Whether the body of the response is wanted without decompression.
   var decompresses: Bool
-  /// Whether the request may use a proxy. An unencrypted request never does, because the proxy could read it and the
-  /// token.
-  var usesProxies: Bool
+  /// The proxy, as the variables of the process name it; `nil` for none. URLSession uses the settings of the system.
+  var proxy: ProxySettings.Proxy?
   /// Whether its body may be sent a second time on another connection.
   var isRepeatable: Bool
 }

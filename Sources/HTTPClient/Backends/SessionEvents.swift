@@ -4,8 +4,26 @@
   /// Passes the events of a session to their exchanges.
   final class SessionEvents: NSObject, URLSessionDataDelegate {
     private let table: SessionTable
+    private let authorities: CertificateAuthorities?
 
-    init(_ table: SessionTable) { self.table = table }
+    init(_ table: SessionTable, _ authorities: CertificateAuthorities?) {
+      (self.table, self.authorities) = (table, authorities)
+    }
+
+    /// Accepts the additional authorities beside those of the system.
+    func urlSession(
+      _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+      guard let authorities, let trust = challenge.protectionSpace.serverTrust else {
+        return completionHandler(.performDefaultHandling, nil)
+      }
+      let anchors = authorities.certificates.compactMap { SecCertificateCreateWithData(nil, Data($0) as CFData) }
+      SecTrustSetAnchorCertificates(trust, anchors as CFArray)
+      SecTrustSetAnchorCertificatesOnly(trust, false)
+      guard SecTrustEvaluateWithError(trust, nil) else { return completionHandler(.cancelAuthenticationChallenge, nil) }
+      completionHandler(.useCredential, URLCredential(trust: trust))
+    }
 
     func urlSession(
       _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,

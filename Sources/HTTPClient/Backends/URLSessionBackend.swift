@@ -6,7 +6,7 @@
     private let table = SessionTable()
     private let session: URLSession
 
-    init(limits: TransportLimits, usesProxies: Bool) {
+    init(limits: TransportLimits, usesProxies: Bool, authorities: CertificateAuthorities?) {
       let configuration = URLSessionConfiguration.ephemeral
       configuration.httpCookieStorage = nil
       configuration.httpShouldSetCookies = false
@@ -17,7 +17,8 @@
       // The exchanges have timeouts of their own. These catch the rest.
       configuration.timeoutIntervalForRequest = limits.wholeSeconds + 120
       configuration.timeoutIntervalForResource = limits.wholeSeconds + 120
-      session = URLSession(configuration: configuration, delegate: SessionEvents(table), delegateQueue: nil)
+      session = URLSession(
+        configuration: configuration, delegate: SessionEvents(table, authorities), delegateQueue: nil)
     }
 
     // A session retains its delegate until it is invalidated.

@@ -23,6 +23,10 @@ package enum SyncSettings {
     /// The text of the route file of a REST remote.
     case remoteRoutes
     case remoteToken
+    /// The command of the user whose output is a new token.
+    case remoteTokenCommand
+    /// The PEM-encoded certificates of authorities that the server's certificate may have, besides those of the system.
+    case remoteAuthorities
     /// The account of the records, after a server has named it.
     case account, user, serverUuid
     /// The position of the last pull.

@@ -3,7 +3,7 @@ import SyncModel
 
 extension RouteFile {
   /// Reads a route file and checks it against the tables of a vault.
-  /// - Returns: the routes for ``Vault/setRemote(url:token:routes:)``.
+  /// - Returns: the routes for ``Vault/setRemote(url:token:tokenCommand:routes:authorities:)``.
   /// - Throws: ``RouteFileError`` with all problems.
   public static func routes(json: String, for vault: Vault) throws(RouteFileError) -> RemoteRoutes {
     let file = try RouteFile(json: json)

@@ -40,6 +40,11 @@ public struct ResponseRules: Equatable, Sendable {
   /// The statuses whose meaning differs from the usual one.
   public var meanings: [Int: Meaning] = [:]
 
+  /// The statuses that refuse the token.
+  package var credentialStatuses: Set<Int> {
+    Set(meanings.filter { $0.value == .credentials }.keys).union(meanings[401] == nil ? [401] : [])
+  }
+
   /// The meaning of a status.
   public enum Meaning: String, CaseIterable, Sendable {
     /// Done; an earlier attempt has done it perhaps.

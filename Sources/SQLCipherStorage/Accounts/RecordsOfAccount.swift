@@ -7,8 +7,6 @@ package final class RecordsOfAccount: Sendable {
   private let database: Database
   private let schema: AccountSchema
 
-  /// The entities, by type.
-  package var entities: [String: EntityDescription] { schema.descriptions }
 
   /// Opens the records.
   /// - Throws: ``ServerError`` with `schemas` if the account does not have all files of the schemas yet, with `damaged`.

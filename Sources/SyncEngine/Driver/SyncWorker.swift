@@ -89,6 +89,7 @@ public actor SyncWorker {
       rounds.tell(())
     }
     try await checkSettings()
+    remote.roundBegins()
     let (vault, hub) = (vault, hub)
     let entities = vault.syncCatalog.parentsFirst.map(\.entity.type)
     let driver = RoundDriver(vault: vault, remote: remote, clock: clock, tell: { hub.tell($0) })

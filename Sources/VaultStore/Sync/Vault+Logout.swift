@@ -2,7 +2,7 @@ import CipherSQL
 import SyncModel
 
 extension Vault {
-  /// Removes the token, the user, and reference data that no record references. The vault stays with its account.
+  /// Removes the token and its command, the user, and reference data that no record references. The vault stays with its account.
   /// Unsent operations stay queued, and are sent when a member of the same account logs in.
   ///
   /// Reference data are entities that the server owns and that reference only reference data, such as users and
@@ -16,7 +16,9 @@ extension Vault {
 
 extension SyncTransaction {
   func logout(keepsReferenceData: Bool = false) throws -> Int {
-    for name in [SyncSettings.Name.remoteToken, .user, .pause] { try SyncSettings.set(name, nil, in: connection) }
+    for name in [SyncSettings.Name.remoteToken, .remoteTokenCommand, .user, .pause] {
+      try SyncSettings.set(name, nil, in: connection)
+    }
     if keepsReferenceData { return 0 }
     let cleared = try WriteMode.purge(on: connection, clearReferenceData)
     // The cursor is behind the removed records, so only a comparison fetches them again.

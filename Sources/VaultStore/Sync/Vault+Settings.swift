@@ -16,6 +16,12 @@ public struct RemoteSettings: Sendable, Hashable {
   public let routes: String?
   /// Whether a token is stored. The token itself is never shown.
   public let hasToken: Bool
+  /// The command that provides tokens, or `nil`.
+  public let tokenCommand: String?
+  /// Whether requests can have a token.
+  public var hasCredentials: Bool { hasToken || tokenCommand != nil }
+  /// The PEM-encoded certificates of authorities that are accepted besides those of the system, or `nil`.
+  public let authorities: String?
   /// The account, after the server has named it.
   public let account: String?
   /// The user of the token.
@@ -41,6 +47,8 @@ extension Vault {
       return RemoteSettings(
         url: url, routes: try SyncSettings.value(.remoteRoutes, in: connection),
         hasToken: try SyncSettings.value(.remoteToken, in: connection) != nil,
+        tokenCommand: try SyncSettings.value(.remoteTokenCommand, in: connection),
+        authorities: try SyncSettings.value(.remoteAuthorities, in: connection),
         account: try SyncSettings.value(.account, in: connection), user: try SyncSettings.value(.user, in: connection))
     }
   }
@@ -51,23 +59,33 @@ extension Vault {
   /// - Parameters:
   ///   - token: `nil` keeps the stored token, unless the address changes: a token is sent only to the address that it
   ///     was given for.
+  ///   - tokenCommand: a command of the user whose output is a new token, for a program that runs it. It replaces the
+  ///     stored token, which may belong to another user, and a token without a command removes the command.
   ///   - routes: the routes of a REST remote; `nil` keeps the stored routes, unless the address changes.
-  public func setRemote(url: String, token: String?, routes: RemoteRoutes? = nil) throws {
+  ///   - authorities: PEM-encoded certificates of authorities that are accepted besides those of the system; `nil` keeps
+  ///     the stored ones, unless the address changes.
+  public func setRemote(
+    url: String, token: String?, tokenCommand: String? = nil, routes: RemoteRoutes? = nil, authorities: String? = nil
+  ) throws {
     try database.write { connection in
       let isSame = try SyncSettings.value(.remoteURL, in: connection) == url
       if routes != nil || !isSame { try set(routes, in: connection) }
       try SyncSettings.set(.remoteURL, url, in: connection)
-      if token != nil || !isSame { try SyncSettings.set(.remoteToken, token, in: connection) }
+      if token != nil || tokenCommand != nil || !isSame {
+        try SyncSettings.set(.remoteToken, token, in: connection)
+        try SyncSettings.set(.remoteTokenCommand, tokenCommand, in: connection)
+      }
+      if authorities != nil || !isSame { try SyncSettings.set(.remoteAuthorities, authorities, in: connection) }
       try SyncSettings.set(.pause, nil, in: connection)
       try SyncSettings.requestRound(in: connection)
     }
   }
 
-  /// Removes the address and the token of the server. Operations, versions and cursor stay, so that sync continues
+  /// Removes the address, the token and the authorities of the server. Operations, versions and cursor stay, so that sync continues
   /// when the same server is set again.
   public func unsetRemote() throws {
     try database.write { connection in
-      for name in [SyncSettings.Name.remoteURL, .remoteToken, .pause] {
+      for name in [SyncSettings.Name.remoteURL, .remoteToken, .remoteTokenCommand, .remoteAuthorities, .pause] {
         try SyncSettings.set(name, nil, in: connection)
       }
       try set(nil, in: connection)
@@ -91,6 +109,27 @@ extension Vault {
     try database.read { connection in
       guard try SyncSettings.value(.remoteURL, in: connection) == url else { return nil }
       return try SyncSettings.value(.remoteToken, in: connection)
+    }
+  }
+
+  /// Returns the command that provides tokens for an address; `nil` if the vault has another server now, or no command.
+  package func remoteTokenCommand(for url: String) throws -> String? {
+    try database.read { connection in
+      guard try SyncSettings.value(.remoteURL, in: connection) == url else { return nil }
+      return try SyncSettings.value(.remoteTokenCommand, in: connection)
+    }
+  }
+
+  /// Stores a new token in place of the one that the server refused, or of none. Keeps a token that was set in the
+  /// meantime.
+  /// - Returns: the stored token for the address; `nil` if the vault has another server now, or no token any more.
+  package func replaceRemoteToken(_ refused: String?, with token: String, for url: String) async throws -> String? {
+    try await database.write { connection in
+      guard try SyncSettings.value(.remoteURL, in: connection) == url else { return nil }
+      let stored = try SyncSettings.value(.remoteToken, in: connection)
+      guard stored == refused else { return stored }
+      try SyncSettings.set(.remoteToken, token, in: connection)
+      return token
     }
   }
 

@@ -16,6 +16,8 @@ final class SyncWorkshop {
   private let schema: String
   private var server: Running?
   private(set) var url = ""
+  /// More options of the server's program.
+  var serveOptions: [String] = []
 
   init(shop: Workshop, schema: String) throws {
     self.shop = shop
@@ -39,6 +41,13 @@ final class SyncWorkshop {
     return added.output
   }
 
+  /// Runs another command of the server's program, and returns its output.
+  func administer(_ words: String...) throws -> String {
+    let ran = try run(program, words + ["--data", shop.path("data"), "-q"])
+    guard ran.status == 0 else { throw Unexpected("\(words) ended with \(ran.status): \(ran.errors)") }
+    return ran.output
+  }
+
   /// Starts the server and tells both vaults its address.
   func connect() throws {
     try start()
@@ -51,9 +60,9 @@ final class SyncWorkshop {
 
   /// Starts the server, at the address that it had before.
   func start() throws {
-    let place = url.isEmpty ? "127.0.0.1:0" : String(url.dropFirst("http://".count))
+    let place = url.split(separator: "/").last.map { String($0) } ?? "127.0.0.1:0"
     let started = try Running(
-      program, ["serve", "--data", shop.path("data"), "--listen", place, "--schema", schema, "-q"],
+      program, ["serve", "--data", shop.path("data"), "--listen", place, "--schema", schema, "-q"] + serveOptions,
       environment: shop.environment())
     server = started
     try blockUntil("the server listens") { try started.outputSoFar().hasSuffix("\n") }

@@ -117,7 +117,7 @@ enum AttachExportCommand: ProgramCommand {
   private static func fetch(
     _ uuid: UUID, _ variant: AttachmentVariant, _ vault: Vault, _ context: CommandContext, _ missing: VaultError
   ) throws {
-    guard let settings = try vault.remote(), settings.hasToken, try vault.preference(.mode) != "device" else {
+    guard let settings = try vault.remote(), settings.hasCredentials, try vault.preference(.mode) != "device" else {
       throw missing
     }
     let server = try Server(of: vault)

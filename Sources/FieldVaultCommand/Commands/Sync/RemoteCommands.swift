@@ -10,6 +10,12 @@ enum RemoteSetCommand: ProgramCommand {
     discussion: """
       The token is read from the first line of --token-file, or prompted for on a terminal. It is stored in the \
       encrypted database and never shown. A token is valid for one address; a new address requires a new token. \
+      --token-command names a command whose first line of output is a token, such as that of an identity provider. It \
+      is run by /bin/sh when a token is missing, and again when the server refuses the token. The command is stored in the \
+      vault: a vault of another user may run any command, so look at 'remote show' before its first sync. \
+      --ca-file adds the certificates of a company's own authority to those of the system; they are stored in the vault. \
+      Servers on other machines are reached through the proxy of the variables https_proxy, http_proxy (for http://), \
+      all_proxy and no_proxy. \
       http:// is accepted only for this machine, because others on the network could read the token and the records. \
       --routes connects to an existing REST API: the route file describes its requests for each entity. The file is \
       checked and stored in the vault, and from then on writes that the API does not support are refused. The server \
@@ -20,11 +26,20 @@ enum RemoteSetCommand: ProgramCommand {
     options: [
       .value("routes", "FILE", "route file of an existing REST API (JSON)", completion: .file),
       .value("token-file", "FILE", "read the token from this file; - is standard input", completion: .file),
+      .value("token-command", "CMD", "run this command for a token, now and when it has expired", completion: .none),
+      .value("ca-file", "FILE", "accept servers with certificates of these authorities (PEM)", completion: .file),
       .flag("no-check", "set the server without checking it"),
       .flag("allow-insecure", "accept http:// for another machine"),
     ],
+    choices: [Choice("token-file", "token-command")],
     examples: [
       Example("fieldvault remote set https://sync.example.org --token-file token", "set the server"),
+      Example(
+        "fieldvault remote set https://sync.example.org --token-command 'company-login --print-token'",
+        "sign in with an identity provider"),
+      Example(
+        "fieldvault remote set https://sync.example.org --token-file token --ca-file company-ca.pem",
+        "trust the authority of a company"),
       Example("fieldvault remote set http://127.0.0.1:8787", "prompt for the token"),
       Example(
         "fieldvault remote set https://api.example.org --routes range.routes.json --token-file token",
@@ -36,18 +51,23 @@ enum RemoteSetCommand: ProgramCommand {
     let url = try address(context).description
     let vault = try context.openVault()
     let before = try vault.remote()
-    let isKept = before?.url == url && before?.hasToken == true
+    let isSame = before?.url == url
     let routes = try routes(context, for: vault)
-    let token = try token(context, isKept: isKept)
+    let authorities = try authorities(context)
+    let credentials = try credentials(context, for: url, of: vault, isKept: isSame && before?.hasCredentials == true)
+    var token = credentials.token
     if !context.arguments.flag("no-check"), try vault.preference(.mode) != "device" {
-      try Server.check(
-        url, token: token ?? (isKept ? vault.remoteToken() : nil), routes: routes?.routes.text, of: vault)
+      let kept = isSame ? try before?.authorities.map { try CertificateAuthorities(pem: $0) } : nil
+      token = try Server.check(
+        url, token: token, command: credentials.command, routes: routes?.file, authorities: authorities ?? kept,
+        of: vault)
     }
-    try vault.setRemote(url: url, token: token, routes: routes?.routes)
-    for warning in routes?.warnings ?? [] { context.note(warning) }
+    try vault.setRemote(
+      url: url, token: token, tokenCommand: credentials.command, routes: routes?.routes, authorities: authorities?.pem)
+    for warning in routes?.file.warnings ?? [] { context.note(warning) }
     if context.isJSON { return try RemoteFormat.write(try vault.remote(), context) }
-    try context.tell("The server is \(url)\(routes.map { ", with the routes of \($0.file)" } ?? "").")
-    if token == nil, !isKept {
+    try context.tell("The server is \(url)\(routes.map { ", with the routes of \($0.path)" } ?? "").")
+    if try vault.remote()?.hasCredentials != true {
       context.hint("No token is set: fieldvault remote set \(url) --token-file FILE")
     } else {
       context.hint("To sync: fieldvault sync")
@@ -70,26 +90,49 @@ enum RemoteSetCommand: ProgramCommand {
   /// The routes of `--routes`, held against the tables of the vault.
   private static func routes(
     _ context: CommandContext, for vault: Vault
-  ) throws -> (file: String, routes: RemoteRoutes, warnings: [String])? {
+  ) throws -> (path: String, routes: RemoteRoutes, file: RouteFile)? {
     guard let path = context.arguments.value("routes") else { return nil }
     let text = try ByteSource(path: path).readText(limit: RouteFile.longestText)
     do throws(RouteFileError) {
-      return (path, try RouteFile.routes(json: text, for: vault), try RouteFile(json: text).warnings)
+      return (path, try RouteFile.routes(json: text, for: vault), try RouteFile(json: text))
     } catch {
       throw RouteFileRefused(path: path, problems: error.problems)
     }
   }
 
-  /// Returns the token of `--token-file` or of a prompt, or `nil`.
-  private static func token(_ context: CommandContext, isKept: Bool) throws -> String? {
-    let source: SecretSource
-    if let file = context.arguments.value("token-file") {
-      source = SecretSource(option: file)
-    } else if context.canAsk, !isKept {
-      source = .terminal(prompt: "Token: ")
-    } else {
-      return nil
+  /// The certificates of `--ca-file`.
+  private static func authorities(_ context: CommandContext) throws -> CertificateAuthorities? {
+    guard let path = context.arguments.value("ca-file") else { return nil }
+    let text = try ByteSource(path: path).readText(limit: 1 << 20)
+    let hint = "the file must have the certificates of the authority, from -----BEGIN CERTIFICATE----- on"
+    do throws(CertificateAuthorities.Problem) {
+      return try CertificateAuthorities(pem: text)
+    } catch {
+      switch error {
+      case .noCertificate: throw VaultError(.badValue, "no PEM-encoded certificate in \(path)", hint: hint)
+      case .damaged(let number):
+        throw VaultError(.badValue, "the certificate \(number) in \(path) is damaged or incomplete", hint: hint)
+      }
     }
+  }
+
+  /// Returns the token of `--token-file` or of a prompt, or the command of `--token-command`. Without any of them, the
+  /// stored token and command of the same address.
+  private static func credentials(
+    _ context: CommandContext, for url: String, of vault: Vault, isKept: Bool
+  ) throws -> (token: String?, command: String?) {
+    if let command = context.arguments.value("token-command") {
+      guard command.contains(where: { !$0.isWhitespace }) else {
+        throw context.arguments.mistake("the token command is empty", about: "token-command")
+      }
+      return (nil, command)
+    }
+    if let file = context.arguments.value("token-file") { return (try token(from: SecretSource(option: file)), nil) }
+    if isKept { return (try vault.remoteToken(for: url), try vault.remoteTokenCommand(for: url)) }
+    return (context.canAsk ? try token(from: .terminal(prompt: "Token: ")) : nil, nil)
+  }
+
+  private static func token(from source: SecretSource) throws -> String {
     let bytes: SecureBytes
     do throws(KeyError) {
       bytes = try source.readPassphrase()
@@ -126,6 +169,11 @@ enum RemoteShowCommand: ProgramCommand {
     if context.isJSON { return try RemoteFormat.write(remote, context) }
     guard let remote else { return context.hint("No server set: fieldvault remote set URL --token-file FILE") }
     var table = [("url", remote.url), ("token", remote.hasToken ? "stored" : "none")]
+    if let command = remote.tokenCommand { table.append(("command", command)) }
+    if let pem = remote.authorities {
+      let count = try CertificateAuthorities(pem: pem).count
+      table.append(("ca", count == 1 ? "1 certificate" : "\(countText(count)) certificates"))
+    }
     if let text = remote.routes { table.append(("routes", try RouteFile(json: text).service)) }
     if let account = remote.account { table.append(("account", account)) }
     if let user = remote.user { table.append(("user", user)) }
@@ -138,7 +186,7 @@ enum RemoteShowCommand: ProgramCommand {
 
 enum RemoteUnsetCommand: ProgramCommand {
   static let description = CommandDescription(
-    "unset", summary: "remove the address and the token",
+    "unset", summary: "remove the address, the token and its command, and the authorities",
     discussion: "Unsent changes stay in the vault. Sync continues when the same server is set again.",
     examples: [Example("fieldvault remote unset", "use the vault without a server")], exitCodes: usual)
 
@@ -159,6 +207,8 @@ private enum RemoteFormat {
       json.beginObject()
       json.member("url", remote?.url)
       json.member("hasToken", remote?.hasToken ?? false)
+      json.member("tokenCommand", remote?.tokenCommand)
+      json.member("certificates", try remote?.authorities.map { try CertificateAuthorities(pem: $0).count } ?? 0)
       json.member("routes", try remote?.routes.map { try RouteFile(json: $0).service })
       json.member("account", remote?.account)
       json.member("user", remote?.user)

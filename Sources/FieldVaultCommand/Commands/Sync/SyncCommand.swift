@@ -37,7 +37,7 @@ enum SyncCommand: ProgramCommand {
       pulls: !arguments.flag("push-only"), pushes: !arguments.flag("pull-only"), isFull: arguments.flag("full"))
     let vault = try context.openVault()
     let server = try Server(of: vault)
-    guard try vault.remote()?.hasToken == true else { throw RemoteFailure.noToken(for: server.url) }
+    guard try vault.remote()?.hasCredentials == true else { throw RemoteFailure.noToken(for: server.url) }
     if arguments.flag("accept-deletions") { try vault.acceptDeletions() }
     if arguments.flag("watch") { return try SyncWatch(vault, server, context).run(request) }
     let line = SyncLine(context)

@@ -135,7 +135,7 @@ enum UndeleteCommand: ProgramCommand {
           + (entity.sync == nil ? "" : ", and no server to fetch it from"),
         hint: "to list deleted records: fieldvault list \(entity.type) --deleted")
     }
-    guard settings.hasToken else { throw RemoteFailure.noToken(for: settings.url) }
+    guard settings.hasCredentials else { throw RemoteFailure.noToken(for: settings.url) }
     let server = try Server(of: vault, limits: Server.limitsOfQuestion)
     return try Waiting.run(isStoppable: true, taking: { (_: Never) in }) { _ in
       try await SyncWorker(vault: vault, remote: server.remote, monitor: server.monitor).undelete(entity, uuids)

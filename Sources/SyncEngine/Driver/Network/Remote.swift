@@ -16,6 +16,9 @@ public protocol Remote: Sendable {
   /// The operations that the remote supports.
   var capabilities: RemoteCapabilities { get }
 
+  /// Prepares a sync round. A remote that renews its token may ask for a token again that it failed to obtain before.
+  func roundBegins()
+
   /// Checks that the server responds, and returns its time. Needs no token.
   func health() async throws(RemoteFailure) -> ServerHealth
 
@@ -68,6 +71,9 @@ public protocol Remote: Sendable {
 }
 
 extension Remote {
+  /// Does nothing, by default.
+  public func roundBegins() {}
+
   /// No files, by default.
   public var files: (any FileRemote)? { nil }
 
@@ -124,6 +130,9 @@ public struct MonitoredRemote: Remote {
 
   /// The capabilities of the remote.
   public var capabilities: RemoteCapabilities { remote.capabilities }
+
+  /// Prepares a sync round.
+  public func roundBegins() { remote.roundBegins() }
 
   /// - Parameter isProof: whether a response proves that the server works again.
   private func watched<Response: Sendable>(
@@ -227,6 +236,9 @@ public struct FieldVaultRemote: Remote {
 
   /// The files of the server.
   public var files: (any FileRemote)? { ownFiles }
+
+  /// Lets the token be renewed again.
+  public func roundBegins() { transport.allowRenewal() }
 
   /// Requests `GET /v1/health`. A response of another service does not count.
   public func health() async throws(RemoteFailure) -> ServerHealth {

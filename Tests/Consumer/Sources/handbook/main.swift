@@ -7,6 +7,7 @@ let passphrase = try SecretSource.file(path: arguments[2]).readPassphrase()
 let vault = try Vault.open(at: arguments[1], with: .passphrase(passphrase), creating: [RestorationSchema.schema])
 try readPhoto()
 try await syncOnce(try makeWorker(for: vault, server: "http://127.0.0.1:9", token: "token"))
+try await syncOnce(try makeWorker(for: vault) { _ in nil })
 
 // The synchronous functions of a vault are not available to asynchronous code.
 func readPhoto() throws {
