@@ -7,7 +7,6 @@ package final class RecordsOfAccount: Sendable {
   private let database: Database
   private let schema: AccountSchema
 
-
   /// Opens the records.
   /// - Throws: ``ServerError`` with `schemas` if the account does not have all files of the schemas yet, with `damaged`.
   package init(_ account: AccountName, in folder: ServerFolder, _ schemas: [Schema]) throws {
