@@ -11,11 +11,19 @@ package func eventually(
   _ condition: () async throws -> Bool
 ) async throws {
   let end = ContinuousClock.now + limit
+  var checks = 0
   while try await !condition() {
-    guard ContinuousClock.now < end else { throw Unexpected("not within \(limit): \(expectation) (\(file):\(line))") }
+    checks += 1
+    // Other tests may occupy all threads for minutes, so that the first checks are late.
+    guard ContinuousClock.now < end || checks < leastChecks else {
+      throw Unexpected("not within \(limit): \(expectation) (\(file):\(line))")
+    }
     try await Task.sleep(for: interval)
   }
 }
+
+/// The least number of checks before ``eventually(_:within:every:file:line:_:)`` gives up.
+private let leastChecks = 1_000
 
 /// Blocks the thread until a condition holds that another thread or process brings about.
 ///
