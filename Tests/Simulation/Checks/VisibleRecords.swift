@@ -20,7 +20,7 @@ struct VisibleRecords {
   private var members: [String: Set<String>] = [:]
   /// The records that each record references.
   private let references: [String: [String]]
-  /// Projects that have a membership record, also a deleted one.
+  /// Projects that have a membership record.
   private var withMembers: Set<String> = []
   /// The worker of each user.
   private let workers: [String: String]
@@ -60,9 +60,10 @@ struct VisibleRecords {
       }, uniquingKeysWith: { $1 })
     for (project, worker, isDeleted, root) in crews {
       guard let project, let worker else { continue }
+      // A deleted project keeps its members. Any other deleted record may have come to its project when it was deleted.
+      if isDeleted && root != "Project" { continue }
       withMembers.insert(project)
-      // A deleted project keeps its members.
-      if isDeleted && root != "Project" || removed.contains(worker) { continue }
+      if removed.contains(worker) { continue }
       members[project, default: []].insert(worker)
     }
   }
@@ -75,7 +76,7 @@ struct VisibleRecords {
     return isMember(user, of: project) || !withMembers.contains(project) && isCreator(project)
   }
 
-  /// Whether a user sees a record and all records that it references, directly or through others. A device keeps a record for which
+  /// Whether a user sees a record and all records that it references, directly or through further records. A device keeps a record for which
   /// it lacks another one in the inbox.
   func mustShow(_ uuid: String, to user: String) -> Bool {
     reachable(from: [uuid]).allSatisfy { uuid in (projects[uuid] ?? nil).map { isMember(user, of: $0) } ?? true }
@@ -109,7 +110,8 @@ struct VisibleRecords {
 ///
 /// `@unchecked Sendable` holds because a simulation has one thread.
 final class MembershipWatch: @unchecked Sendable {
-  /// The user of a device, the records of all written values, and the users who have sent the create of a record.
+  /// The facts that the server does not know: the user of a device, the record of each written value, and the users whose devices have sent
+  /// the create of a record.
   struct Facts {
     let user: (_ device: String) -> String?
     let record: (_ value: String) -> (entity: String, uuid: String)?
