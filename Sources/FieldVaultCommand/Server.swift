@@ -31,7 +31,7 @@ struct Server: Sendable {
     return RestRemote(transport: transport, file: routes, vault: vault)
   }
 
-  /// Returns a provider whose tokens are the output of a command; without a command it has none.
+  /// Returns a provider whose tokens are the output of a command. It returns `nil` without a command.
   private static func provider(_ command: @escaping @Sendable () throws -> String?) -> TokenProvider {
     { _ in
       guard let command = try command() else { return nil }
@@ -69,9 +69,9 @@ struct Server: Sendable {
 
   /// Checks that a new server responds, accepts the token, and that the vault can sync under it.
   /// - Parameters:
-  ///   - token: the token; `nil` for one of the command, or for none.
+  ///   - token: the token; `nil` to ask the command, or to send no token.
   ///   - command: provides a token if `token` is `nil` or the server refuses it.
-  /// - Returns: the accepted token; `nil` for none.
+  /// - Returns: the accepted token; `nil` if no token was sent.
   /// - Throws: ``RemoteFailure``.
   static func check(
     _ url: String, token: String?, command: String?, routes: RouteFile?, authorities: CertificateAuthorities?,

@@ -172,9 +172,8 @@ public struct ChangedRecord: Sendable {
   ) {
     self.sequence = sequence
     content = RecordText(
-      record: RemoteRecord(
-        entityType: name.entityType, entityUuid: name.entityUuid, serverId: .integer(serverId), createdAt: createdAt,
-        state: state, deletedWith: state.isDeleted ? deletedWith?.reference : nil), fields: fields)
+      record: RemoteRecord(name, serverId: serverId, createdAt: createdAt, state: state, deletedWith: deletedWith),
+      fields: fields)
   }
 
   /// The name of the record.

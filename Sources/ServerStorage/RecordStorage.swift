@@ -231,6 +231,20 @@ public struct RecordName: Hashable, Sendable {
   public var reference: RecordReference { RecordReference(entityType: entityType, entityUuid: entityUuid) }
 }
 
+extension RemoteRecord {
+  /// Creates the wire form of a stored record.
+  /// - Parameter deletedWith: the record whose deletion cascaded to this one. A record that is not deleted names none.
+  package init(
+    _ name: RecordName, serverId: Int64, createdAt: Int64, state: RecordState, deletedWith: RecordName?,
+    keepsUserEditedFields: Bool = false, sharedVersion: Int64? = nil
+  ) {
+    self.init(
+      entityType: name.entityType, entityUuid: name.entityUuid, serverId: .integer(serverId), createdAt: createdAt,
+      state: state, keepsUserEditedFields: keepsUserEditedFields,
+      deletedWith: state.isDeleted ? deletedWith?.reference : nil, sharedVersion: sharedVersion)
+  }
+}
+
 /// A stored record of the server. `state.syncVersion` is its version; 1 for a new record.
 public struct ServerRecord: Sendable, Equatable {
   /// The name of the record.

@@ -311,8 +311,7 @@ extension ServerRecord {
   /// - Parameter sharedVersion: the version for a device of another epoch; `nil` for other devices.
   func remote(_ entities: [String: EntityDescription], sharedVersion: Int64? = nil) -> RemoteRecord {
     RemoteRecord(
-      entityType: name.entityType, entityUuid: name.entityUuid, serverId: .integer(serverId), createdAt: createdAt,
-      state: state, keepsUserEditedFields: entities[name.entityType]?.hasUserEdits == true,
-      deletedWith: state.isDeleted ? deletedWith?.reference : nil, sharedVersion: sharedVersion)
+      name, serverId: serverId, createdAt: createdAt, state: state, deletedWith: deletedWith,
+      keepsUserEditedFields: entities[name.entityType]?.hasUserEdits == true, sharedVersion: sharedVersion)
   }
 }
