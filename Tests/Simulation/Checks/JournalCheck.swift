@@ -42,6 +42,8 @@ struct JournalCheck {
       let verdict: Verdict
       switch entry.kind {
       case .mark where editsOfDeleted.contains(index) && resent.contains(entry.uuid): verdict = .settled
+      // The deletion of a record that the user does not see is acknowledged like that of an unknown record.
+      case .delete where left.contains(entry.uuid): verdict = .settled
       case .mark: verdict = try mark(entry, own, editsOfDeleted.contains(index) ? later.union([.delete]) : later)
       // A delete of a record that a cascade of the same transaction has deleted changes nothing. It follows the cascade.
       case .delete: verdict = try deletion(entry, own, editsOfDeleted.contains(index) ? later.union([.decide]) : later)
