@@ -17,13 +17,19 @@ struct Server: Sendable {
     guard let settings = try vault.remote() else { throw SyncRefused.noRemote }
     let url = settings.url
     let routes = try settings.routes.map { try RouteFile(json: $0) }
-    // The command is read each time, so that a running worker uses a new one at once.
-    let transport = try HTTPTransport(
-      vault: vault, limits: limits, tokenProvider: Self.provider { try vault.remoteTokenCommand(for: url) },
-      remote: { Self.remote($0, routes, of: vault) })
+    let transport = try Self.transport(of: vault, url: url, routes, limits: limits)
     self.url = url
     remote = Self.remote(transport, routes, of: vault)
     monitor = NetworkMonitor(remote: remote, address: transport.address)
+  }
+
+  private static func transport(
+    of vault: Vault, url: String, _ routes: RouteFile? = nil, limits: TransportLimits = TransportLimits()
+  ) throws -> HTTPTransport {
+    // The command is read each time, so that a running worker uses a new one at once.
+    try HTTPTransport(
+      vault: vault, limits: limits, tokenProvider: provider { try vault.remoteTokenCommand(for: url) },
+      remote: { remote($0, routes, of: vault) })
   }
 
   private static func remote(_ transport: HTTPTransport, _ routes: RouteFile?, of vault: Vault) -> any Remote {
@@ -52,12 +58,7 @@ struct Server: Sendable {
       throw VaultError(
         .refused, "the remote \(settings.url) is an existing REST API, which has no accounts of FieldVault")
     }
-    return FieldVaultRemote(
-      transport: HTTPTransport(
-        address: try ServerAddress(settings.url, allowsInsecure: true), limits: TransportLimits()
-      ) {
-        try vault.remoteToken(for: settings.url)
-      })
+    return FieldVaultRemote(transport: try transport(of: vault, url: settings.url))
   }
 
   /// The limits of a short request that a user waits for.

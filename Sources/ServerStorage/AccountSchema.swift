@@ -71,7 +71,7 @@ package final class AccountSchema: Sendable {
     init(_ schemas: [Schema]) throws {
       let whole = try Database.inMemory()
       defer { whole.close() }
-      try Migrator.records(of: schemas).apply(to: whole)
+      try Migrator.records(of: schemas).apply(to: whole, isDraft: true)
       entities = try whole.read { try Entities.read(from: $0) }
       let map = EntityMap(entities)
       self.map = map

@@ -20,9 +20,9 @@ struct GeneratedSchemaTests {
     for schema in Self.all {
       do {
         let device = try Database.inMemory()
-        try Vault.migrator(for: [schema.schema]).apply(to: device)
+        try Vault.migrator(for: [schema.schema]).apply(to: device, isDraft: true)
         let server = try Database.inMemory()
-        try Migrator.records(of: [schema.schema]).apply(to: server)
+        try Migrator.records(of: [schema.schema]).apply(to: server, isDraft: true)
       } catch {
         Issue.record("schema \(schema.number): \(error)")
       }
@@ -33,7 +33,7 @@ struct GeneratedSchemaTests {
   func columnsOfKinds() throws {
     for schema in Self.all {
       let database = try Database.inMemory()
-      try Migrator.records(of: [schema.schema]).apply(to: database)
+      try Migrator.records(of: [schema.schema]).apply(to: database, isDraft: true)
       try database.read { connection in
         let catalog = try Catalog.read(from: connection)
         for kind in schema.kinds {

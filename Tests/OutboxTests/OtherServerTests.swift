@@ -30,7 +30,7 @@ import VaultStore
 
   init() throws {
     database = try Database.inMemory()
-    try Vault.migrator(for: [Self.schema]).apply(to: database)
+    try Vault.migrator(for: [Self.schema]).apply(to: database, isDraft: true)
   }
 
   private func sync<Result>(_ body: (SyncTransaction) throws -> Result) throws -> Result {

@@ -288,7 +288,7 @@ struct LeavingDatabase {
 
   init() throws {
     database = try Database.inMemory()
-    try Vault.migrator(for: [Self.schema]).apply(to: database)
+    try Vault.migrator(for: [Self.schema]).apply(to: database, isDraft: true)
     catalog = SyncCatalog(try database.read { try Entities.read(from: $0) })
   }
 

@@ -36,7 +36,7 @@ import VaultStore
 
   private init(_ schema: Schema) throws {
     database = try Database.inMemory()
-    try Vault.migrator(for: [schema]).apply(to: database)
+    try Vault.migrator(for: [schema]).apply(to: database, isDraft: true)
     catalog = SyncCatalog(try database.read { try Entities.read(from: $0) })
   }
 

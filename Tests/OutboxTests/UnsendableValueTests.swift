@@ -56,7 +56,7 @@ import VaultStore
 
   private static func database() throws -> Database {
     let database = try Database.inMemory()
-    try Vault.migrator(for: [schema]).apply(to: database)
+    try Vault.migrator(for: [schema]).apply(to: database, isDraft: true)
     return database
   }
 

@@ -67,7 +67,7 @@ import VaultStore
 
   init() throws {
     database = try Database.inMemory()
-    try Vault.migrator(for: [Self.schema]).apply(to: database)
+    try Vault.migrator(for: [Self.schema]).apply(to: database, isDraft: true)
     catalog = SyncCatalog(try database.read { try Entities.read(from: $0) })
   }
 

@@ -12,7 +12,7 @@ package func restorationDatabase() throws -> (database: Database, entities: Enti
 /// The database that the others copy, because the statements of the schema take a hundred times as long as a copy.
 private let template = Result {
   let database = try Database.inMemory()
-  try Vault.migrator(for: [RestorationSchema.schema]).apply(to: database)
+  try Vault.migrator(for: [RestorationSchema.schema]).apply(to: database, isDraft: true)
   return (database: database, entities: try database.read { try Entities.read(from: $0) })
 }
 

@@ -26,9 +26,12 @@ struct Script {
   /// - Throws: ``Failure``
   func run(on connection: Connection, willRun: (Part) throws(SQLError) -> Void) throws(Failure) {
     var start = 0
+    // Counted on from the statement before: files of a schema have hundreds of statements.
+    var (counted, line) = (0, 1)
     while start < text.count {
       guard let first = SQLText.firstWord(of: text, from: start) else { return }
-      let line = lineNumber(of: first.position)
+      line += newlines(from: counted, to: first.position)
+      counted = first.position
       do throws(SQLError) {
         try willRun(Part(firstWord: first.word, line: line))
       } catch {
@@ -38,7 +41,7 @@ struct Script {
       let (result, end) = prepare(from: start, on: connection, &statement)
       guard result == SQLITE_OK, let statement else {
         let error = failure(result, on: connection)
-        throw Failure(line: error.offset.map { lineNumber(of: start + $0) } ?? line, error: error)
+        throw Failure(line: error.offset.map { 1 + newlines(from: 0, to: start + $0) } ?? line, error: error)
       }
       defer { sqlite3_finalize(statement) }
       do throws(SQLError) {
@@ -77,7 +80,7 @@ struct Script {
     }
   }
 
-  private func lineNumber(of position: Int) -> Int {
-    1 + text[..<min(position, text.count)].count { $0 == 0x0a }
+  private func newlines(from start: Int, to end: Int) -> Int {
+    text[start..<min(end, text.count)].count { $0 == 0x0a }
   }
 }

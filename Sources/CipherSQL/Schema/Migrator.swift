@@ -13,9 +13,12 @@ public struct Migrator: Sendable {
   public let schemas: [Schema]
   /// Called in the transaction of each file, before the file runs. It drops objects that would obstruct the file.
   public let willApply: @Sendable (WriteConnection) throws -> Void
-  /// Called in the transaction of each file, after the file has run. It creates objects that are derived from the
-  /// tables.
+  /// Called in the transaction of each file, after the file has run. It moves rows that depend on the names of tables and
+  /// columns.
   public let didApply: @Sendable (WriteConnection, MigrationFile) throws -> Void
+  /// Called in the transaction of a file, after ``didApply``. It creates objects that are derived from the tables. In a
+  /// draft it is called for the last pending file only.
+  public let derive: @Sendable (WriteConnection, MigrationFile) throws -> Void
   /// Called in a transaction of its own after the last pending file, and not without a pending file. Unlike in the transactions of
   /// files, foreign keys are enforced, and their actions run. A crash may prevent the call.
   public let didApplyAll: @Sendable (WriteConnection) throws -> Void
@@ -36,17 +39,19 @@ public struct Migrator: Sendable {
   ///     back.
   ///   - didApply: called in the transaction of each file, after the file has run. An error rolls the transaction
   ///     back.
+  ///   - derive: called after `didApply` to create objects that are derived from the tables.
   ///   - didApplyAll: called after the last pending file, in a transaction with enforced foreign keys. An error rolls
   ///     this transaction back, and the files stay applied.
   ///   - didRebuild: called when a database is verified, with a database that was rebuilt from its files.
   public init(
     schemas: [Schema], willApply: @escaping @Sendable (WriteConnection) throws -> Void = { _ in },
     didApply: @escaping @Sendable (WriteConnection, MigrationFile) throws -> Void = { _, _ in },
+    derive: @escaping @Sendable (WriteConnection, MigrationFile) throws -> Void = { _, _ in },
     didApplyAll: @escaping @Sendable (WriteConnection) throws -> Void = { _ in },
     didRebuild: @escaping @Sendable (Connection, WriteConnection) throws -> Void = { _, _ in }
   ) {
-    (self.schemas, self.willApply, self.didApply, self.didApplyAll) = (schemas, willApply, didApply, didApplyAll)
-    self.didRebuild = didRebuild
+    (self.schemas, self.willApply, self.didApply, self.derive) = (schemas, willApply, didApply, derive)
+    (self.didApplyAll, self.didRebuild) = (didApplyAll, didRebuild)
   }
 
   /// Returns the files that are not applied yet.
@@ -83,14 +88,17 @@ public struct Migrator: Sendable {
   }
 
   /// Applies the pending files.
-  /// - Parameter progress: called before each file with its schema, the file and the number of pending files, including
-  ///   this one.
+  /// - Parameters:
+  ///   - isDraft: whether nothing uses the database unless this call succeeds, as in a new vault. The derived objects are
+  ///     then created once, after the last file, and a failed call leaves the database without them.
+  ///   - progress: called before each file with its schema, the file and the number of pending files, including this
+  ///     one.
   /// - Returns: the applied files.
   /// - Throws: the errors of ``pending(in:)``; ``SQLError`` with `migration` that names file, line and reason if a file
   ///   fails. The database then keeps the state after the previous file.
   @discardableResult
   public func apply(
-    to database: Database, progress: (String, MigrationFile, Int) -> Void = { _, _, _ in }
+    to database: Database, isDraft: Bool = false, progress: (String, MigrationFile, Int) -> Void = { _, _, _ in }
   ) throws -> [MigrationRecord] {
     try database.withMigrationWriter { connection in
       let done = try connection.withoutForeignKeys {
@@ -106,7 +114,8 @@ public struct Migrator: Sendable {
                   $0.schema == schema && $0.file.version == file.version
                 })
               else { return nil }
-              return try run(file, of: schema, on: connection)
+              return try run(
+                file, of: schema, on: connection, derives: !isDraft || index == pending.count - 1)
             }
             if let record { done.append(record) }
           } catch let problem as SchemaProblem {
@@ -125,7 +134,9 @@ public struct Migrator: Sendable {
   /// Runs one file inside the open transaction.
   /// - Throws: ``SchemaProblem`` for a mistake in the file.
   @discardableResult
-  func run(_ file: MigrationFile, of schema: String, on connection: WriteConnection) throws -> MigrationRecord {
+  func run(
+    _ file: MigrationFile, of schema: String, on connection: WriteConnection, derives: Bool = true
+  ) throws -> MigrationRecord {
     let clock = connection.environment.clock
     let start = clock.instant()
     try MigrationRecord.createTable(in: connection)
@@ -145,6 +156,7 @@ public struct Migrator: Sendable {
     try checkViews(after: file, of: schema, on: connection)
     try checkRules(after: file, of: schema, on: connection)
     try didApply(connection, file)
+    if derives { try derive(connection, file) }
     let record = MigrationRecord(
       schema: schema, version: file.version, name: file.name, checksum: file.checksum, sql: file.sql,
       appliedAt: connection.environment.date,

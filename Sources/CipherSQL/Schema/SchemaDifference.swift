@@ -39,8 +39,8 @@ extension Migrator {
           migrations: records.filter { $0.schema == name }.map {
             MigrationFile(version: $0.version, name: $0.name, sql: $0.sql)
           })
-      }, willApply: willApply, didApply: didApply
-    ).apply(to: rebuilt)
+      }, willApply: willApply, didApply: didApply, derive: derive
+    ).apply(to: rebuilt, isDraft: true)
     try database.read { connection in try rebuilt.write { try didRebuild(connection, $0) } }
     return Self.compare(expected: try rebuilt.read { try Self.definitions(in: $0) }, found: found)
   }

@@ -18,7 +18,6 @@ extension Migrator {
           try AddedColumns.follow(file, renames, on: connection)
           if !renames.names.isEmpty { try didRename(renames, connection) }
           try renames.follow(on: connection)
-          try DerivedTriggers.create(in: connection)
-        }))
+        }, derive: { connection, _ in try DerivedTriggers.create(in: connection) }))
   }
 }

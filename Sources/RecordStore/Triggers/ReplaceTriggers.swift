@@ -97,6 +97,8 @@ extension Catalog.Table {
 
   /// Whether two lower-case words follow each other in its text.
   private func contains(_ first: String, _ second: String) -> Bool {
+    // Few tables contain the word at all, and splitting the text takes long.
+    guard sql.lowercased().contains(second) else { return false }
     let bytes = Array(sql.utf8)
     let words = SQLText.tokens(of: bytes).filter { $0.kind != .space && $0.kind != .comment }.map {
       $0.kind == .word ? String(decoding: bytes[$0.range], as: UTF8.self).lowercased() : ""

@@ -20,7 +20,7 @@ extension AccountWriter {
     var rows: [RecordName: RecordRow] = [:]
     // Values that another record has, by the deleted record that has released them.
     var released: [RecordName: SyncObject] = [:]
-    try Migrator.records(of: applied).apply(to: database)
+    try Migrator.records(of: applied).apply(to: database, isDraft: true)
     let before = try database.read { EntityMap(try Entities.read(from: $0)) }
     try forEachRow { rows[$0.name] = before.completed($0) ?? $0 }
     let claimed = claimedKeys(of: rows, before)

@@ -39,7 +39,7 @@ extension Vault {
       path: layout.database(generation: generation), key: GuardedKey(bytes: unlocked.databaseKey),
       configuration: configuration)
     defer { database.close() }
-    try migrator(for: schemas.map(\.schema)).apply(to: database)
+    try migrator(for: schemas.map(\.schema)).apply(to: database, isDraft: true)
     try database.write { connection in
       try SchemaSource.write(schemas.map(\.source), to: connection)
     }
@@ -64,6 +64,8 @@ extension Vault {
           try OutboxMigration.follow(file, renames, from: columns.withLock { $0 }, on: connection)
           try AddedColumns.follow(file, renames, on: connection)
           try renames.follow(on: connection)
+        },
+        derive: { connection, file in
           try VaultTriggers.create(in: connection)
           // The work needs all tables of FieldVault's own schema, with all their columns.
           let core = CoreSchema.schema.migrations

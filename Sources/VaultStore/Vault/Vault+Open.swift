@@ -98,7 +98,7 @@ extension Vault {
     let all = sources + new.map(\.source)
     let trial = try Database.inMemory()
     defer { trial.close() }
-    try migrator(for: all, known: known, applied: applied).apply(to: trial)
+    try migrator(for: all, known: known, applied: applied).apply(to: trial, isDraft: true)
     try database.write { try SchemaSource.write(all, to: $0) }
     return all
   }

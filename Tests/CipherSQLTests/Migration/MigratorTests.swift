@@ -168,6 +168,31 @@ import Testing
     #expect(try migrator.verify(database).isEmpty)
   }
 
+  @Test("Derived objects are created after each file, and in a draft after the last pending file only")
+  func derivedObjects() throws {
+    let files = [first, (2, "CREATE INDEX byName ON item (name);"), (3, "CREATE TABLE other (n INTEGER) STRICT;")]
+    func migrator(_ count: Int) -> Migrator {
+      Migrator(
+        schemas: [schema(Array(files.prefix(count)))], willApply: { try $0.execute("DROP VIEW IF EXISTS derived") },
+        derive: { db, file in
+          try db.execute(SQL(raw: "CREATE VIEW derived AS SELECT \(file.version) AS version"))
+          try db.execute("CREATE TABLE IF NOT EXISTS derivations (n INTEGER)")
+          try db.execute("INSERT INTO derivations VALUES (\(file.version))")
+        })
+    }
+    func derivations(_ database: Database) throws -> [Int] {
+      try database.read { try $0.fetch("SELECT n FROM derivations", as: Int.self) }
+    }
+    let (stepwise, draft) = (try Database.inMemory(), try Database.inMemory())
+    try migrator(3).apply(to: stepwise)
+    #expect(try derivations(stepwise) == [1, 2, 3])
+    try migrator(2).apply(to: draft, isDraft: true)
+    #expect(try derivations(draft) == [2])
+    try migrator(3).apply(to: draft)
+    #expect(try derivations(draft) == [2, 3])
+    #expect(try draft.read { try $0.fetchOne("SELECT version FROM derived", as: Int.self) } == 3)
+  }
+
   @Test("Verification reports schema changes made by hand") func verifyShowsWhatWasChangedByHand() throws {
     let database = try Database.inMemory()
     let migrator = Migrator(schemas: [schema([first, (2, "CREATE INDEX byName ON item (name);")])])

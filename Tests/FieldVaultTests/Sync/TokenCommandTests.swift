@@ -160,6 +160,27 @@ import Testing
     #expect(try shop.done("remote", "show", "--json", vault: "a.vault").object()["certificates"] as? Int == 0)
   }
 
+  @Test("Export and deletion of the account accept the vault's certificates and ask the token command") func account()
+    throws
+  {
+    let (work, certificate) = try encryptedServer()
+    let shop = work.shop
+    let command = "cat \(shop.path("token-a.vault"))"
+    try shop.done(
+      "remote", "set", work.url, "--token-command", command, "--ca-file", certificate, vault: "a.vault")
+    _ = try work.put("a.vault", "Project", "title=Elm")
+    try work.sync("a.vault")
+    _ = try work.administer("user", "revoke", "ada")
+    try shop.write(try work.administer("token", "add", "ada"), to: "token-a.vault")
+    let exported = try shop.done("account", "export", "@mine", "--json", vault: "a.vault").object()
+    #expect(exported["records"] as? Int ?? 0 > 0)
+    _ = try work.administer("user", "revoke", "ada")
+    try shop.write(try work.administer("token", "add", "ada"), to: "token-a.vault")
+    // Ada is not the only user, which the server says only after it has accepted her token.
+    let refused = try shop.run("account", "delete", "--yes", vault: "a.vault")
+    #expect(refused.status == 11 && refused.errors.contains("only a token with the role admin"), "\(refused.errors)")
+  }
+
   @Test("A server is reached through the tunnel of https_proxy; a proxy that fails is named without its password")
   func proxies() throws {
     let (work, certificate) = try encryptedServer()

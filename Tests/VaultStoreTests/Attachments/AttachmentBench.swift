@@ -35,8 +35,8 @@ final class AttachmentBench {
   /// A file of random bytes.
   func file(_ name: String, bytes count: Int, seed: UInt64 = 1) throws -> String {
     var random = Seeded(seed)
-    var data = Data(capacity: count + 8)
-    while data.count < count { withUnsafeBytes(of: random.next()) { data.append(contentsOf: $0) } }
+    let words = (0..<(count + 7) / 8).map { _ in random.next() }
+    let data = words.withUnsafeBytes { Data($0) }
     let path = folder.path + "/" + name
     try data.prefix(count).write(to: URL(filePath: path))
     return path

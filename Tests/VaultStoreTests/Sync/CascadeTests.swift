@@ -14,7 +14,7 @@ import Testing
   func softDeletionIsLikeSQLites(seed: UInt64) throws {
     let drawn = DrawnSchema(seed: seed, Seeded(seed))
     let database = try Database.inMemory()
-    try Vault.migrator(for: [drawn.schema]).apply(to: database)
+    try Vault.migrator(for: [drawn.schema]).apply(to: database, isDraft: true)
     let entities = try database.read { try Entities.read(from: $0) }
     try database.write { db in
       for sql in drawn.inserts { try db.execute(SQL(raw: sql)) }
@@ -52,7 +52,7 @@ import Testing
   func restorationIsTheReverse(seed: UInt64) throws {
     let drawn = DrawnSchema(seed: seed, Seeded(seed))
     let database = try Database.inMemory()
-    try Vault.migrator(for: [drawn.schema]).apply(to: database)
+    try Vault.migrator(for: [drawn.schema]).apply(to: database, isDraft: true)
     let entities = try database.read { try Entities.read(from: $0) }
     try database.write { db in
       for sql in drawn.inserts { try db.execute(SQL(raw: sql)) }

@@ -24,7 +24,7 @@ import Testing
     let schema = Schema(name: "marks", migrations: [MigrationFile(version: 1, name: "marks", sql: text)])
     let database = try Database.inMemory()
     defer { database.close() }
-    try Vault.migrator(for: [schema]).apply(to: database)
+    try Vault.migrator(for: [schema]).apply(to: database, isDraft: true)
     func operations() throws -> [String] {
       try database.read { try $0.fetch("SELECT operationType FROM OfflineSyncQueue", as: String.self) }
     }
