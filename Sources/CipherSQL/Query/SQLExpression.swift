@@ -1,7 +1,7 @@
 /// An expression with a value in each row: a column, a constant, or a combination by operators and functions.
 ///
 /// Expressions are composed from the columns of a record. The compiler checks their types, and every value is bound.
-/// NULL behaves like nil in Swift where the two would differ: see ``==(_:_:)``.
+/// NULL behaves like nil in Swift where the two would differ: see ``==(_:_:)-(_,Self.Value.Bare?)``.
 public protocol SQLExpression<Value>: Sendable {
   /// The Swift type of the value.
   associatedtype Value: SQLValue

@@ -32,7 +32,7 @@ public struct Migrator: Sendable {
   /// earlier version stay.
   package var check: @Sendable (WriteConnection, MigrationFile, _ isLast: Bool) throws -> Void = { _, _, _ in }
 
-  /// Creates a migrator. No file is read before ``pending(in:)`` or ``apply(to:progress:)``.
+  /// Creates a migrator. No file is read before ``pending(in:)`` or ``apply(to:isDraft:progress:)``.
   /// - Parameters:
   ///   - schemas: the schemas in the order in which they are applied.
   ///   - willApply: called in the transaction of each file, before the file runs. An error rolls the transaction

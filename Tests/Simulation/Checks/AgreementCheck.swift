@@ -44,6 +44,7 @@ struct AgreementCheck {
   func check(_ records: (any WatchedDevice) -> (mustHave: (_ uuid: String) -> Bool, mayHave: Set<String>)) throws {
     for device in devices {
       let (mustHave, mayHave) = records(device)
+      let kept = try referenced(from: mayHave, on: device)
       let isDecided = try device.undecided() == 0
       for (type, table) in device.vault.syncCatalog.tables {
         let held = try contested(device, type)
@@ -68,12 +69,38 @@ struct AgreementCheck {
             ["\(device.name) has \(own.map { "version \($0)" } ?? "nothing") of \(type) \(uuid), which its user sees"]
               + (try state.lines(type, uuid)) + (try waiting(device)))
         }
-        here = here.filter { !mayHave.contains($0.key) }
+        here = here.filter { !kept.contains($0.key) }
         guard isDecided, let uuid = here.keys.sorted().first else { continue }
         throw Violation(
           11, ["\(device.name) keeps \(type) \(uuid), which its user does not see"] + (try state.lines(type, uuid)))
       }
     }
+  }
+
+  /// Returns some records and those that they reference on a device, directly or through further records. A device keeps these, also in
+  /// an older version than the server's, which may name another project.
+  private func referenced(from uuids: Set<String>, on device: any WatchedDevice) throws -> Set<String> {
+    let tables = device.vault.syncCatalog.tables
+    let pairs = try device.read { connection in
+      try tables.values.flatMap { table in
+        try table.columns.flatMap { column -> [(String, String)] in
+          guard let reference = column.reference, let parent = tables[reference.entityType]?.entity else { return [] }
+          return try connection.fetchRows(
+            """
+            SELECT child.uuid, parent.uuid FROM \(identifier: table.entity.table.name) AS child
+            JOIN \(identifier: parent.table.name) AS parent
+              ON parent.\(identifier: reference.key) = child.\(identifier: column.name)
+            """, as: String.self, String.self)
+        }
+      }
+    }
+    let parents = Dictionary(grouping: pairs, by: \.0)
+    var reached = uuids
+    var open = Array(uuids)
+    while let uuid = open.popLast() {
+      open += parents[uuid, default: []].map(\.1).filter { reached.insert($0).inserted }
+    }
+    return reached
   }
 
   private func compare(_ device: any WatchedDevice, _ table: RecordTable) throws {
