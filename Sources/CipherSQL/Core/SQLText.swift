@@ -72,7 +72,7 @@ public enum SQLText {
     let second = start + 1 < text.count ? text[start + 1] : 0
     switch first {
     case 0x20, 0x09, 0x0a, 0x0c, 0x0d:
-      return (.space, run(text, start) { [0x20, 0x09, 0x0a, 0x0c, 0x0d].contains($0) })
+      return (.space, run(text, start, while: isSpace))
     case UInt8(ascii: "-") where second == UInt8(ascii: "-"):
       return (.comment, run(text, start) { $0 != 0x0a })
     case UInt8(ascii: "/") where second == UInt8(ascii: "*"):
@@ -125,9 +125,14 @@ public enum SQLText {
     return (.unfinished, end)
   }
 
+  // Plain comparisons: the ranges of the standard library are slow in debug builds, and opening a vault looks at each byte of its tables.
+  private static func isSpace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || byte == 0x0a || byte == 0x09 || byte == 0x0d || byte == 0x0c
+  }
+
   private static func isWord(_ byte: UInt8) -> Bool {
-    (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
-      || byte == UInt8(ascii: "_") || byte >= 0x80
+    byte >= 0x61 && byte <= 0x7a || byte >= 0x41 && byte <= 0x5a || byte == 0x5f || byte >= 0x30 && byte <= 0x39
+      || byte >= 0x80
   }
 }
 
