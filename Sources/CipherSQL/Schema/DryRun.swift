@@ -25,7 +25,7 @@ public struct DryRun {
       try connection.withoutForeignKeys {
         for schema in schemas {
           for file in schema.migrations {
-            _ = try connection.inTransaction { try migrator.run(file, of: schema.name, on: connection) }
+            _ = try connection.inTransaction { try migrator.run(file, of: schema.name, on: connection, derives: true) }
             try didApply(schema, file, connection)
           }
         }

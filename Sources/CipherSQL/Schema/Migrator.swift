@@ -114,8 +114,8 @@ public struct Migrator: Sendable {
                   $0.schema == schema && $0.file.version == file.version
                 })
               else { return nil }
-              return try run(
-                file, of: schema, on: connection, derives: !isDraft || index == pending.count - 1)
+              let derives = !isDraft || index == pending.count - 1
+              return try run(file, of: schema, on: connection, derives: derives)
             }
             if let record { done.append(record) }
           } catch let problem as SchemaProblem {
@@ -135,7 +135,7 @@ public struct Migrator: Sendable {
   /// - Throws: ``SchemaProblem`` for a mistake in the file.
   @discardableResult
   func run(
-    _ file: MigrationFile, of schema: String, on connection: WriteConnection, derives: Bool = true
+    _ file: MigrationFile, of schema: String, on connection: WriteConnection, derives: Bool
   ) throws -> MigrationRecord {
     let clock = connection.environment.clock
     let start = clock.instant()
