@@ -7,9 +7,7 @@ import Platform
 /// - All functions may be called from any thread.
 package final class SchemaCache: Sendable {
   /// The cache of each database whose configuration has no separate one.
-  ///
-  /// A vault of a shipped schema has about 25 files, with two values each, and a process may create vaults of several schemas.
-  package static let shared = SchemaCache(limit: 256)
+  package static let shared = SchemaCache(limit: 64)
 
   /// The number of values that the cache has returned and computed.
   package struct Counts: Sendable, Hashable {
