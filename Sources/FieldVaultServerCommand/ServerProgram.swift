@@ -4,7 +4,6 @@ import FileServer
 import HTTPServer
 import PostgresStorage
 import ShippedSchemas
-import SyncModel
 import SyncServer
 
 /// The whole command line, from which parsing, help and completions come.
@@ -31,7 +30,7 @@ enum ServerProgram {
     ],
     exitCodes: codes + [busy, refused])
 
-  private static let busy = ExitCode(6, "busy: another server uses the folder")
+  static let busy = ExitCode(6, "busy: another server uses the folder")
   static let refused = ExitCode(10, "refused: the name exists, or a schema does not fit")
   static let codes: [ExitCode] = [
     .done, .failed, .usage, .locked, ExitCode(4, "no such folder, user or token"), .damaged, .interrupted,
@@ -42,18 +41,18 @@ enum ServerProgram {
 
   private static let dataOption = OptionDescription.value(
     "data", "DIR", "the data folder of the server", completion: .folder)
-  private static let databaseOption = OptionDescription.value(
+  static let databaseOption = OptionDescription.value(
     "database", "URL", "the PostgreSQL database of the server in place of a folder, postgresql://USER@HOST/NAME")
-  private static let keyOption = OptionDescription.value(
+  static let keyOption = OptionDescription.value(
     "key-file", "FILE", "the key of the data, in place of server.key in the data folder", completion: .file,
     variable: "FIELDVAULT_SERVER_KEY_FILE")
-  private static let configOption = OptionDescription.value(
+  static let configOption = OptionDescription.value(
     "config", "FILE", "a file with settings of 'serve', for options that are not given", completion: .file,
     variable: "FIELDVAULT_SERVER_CONFIG", isSetting: false)
-  private static let schemaOption = OptionDescription.value(
+  static let schemaOption = OptionDescription.value(
     "schema", "NAME_OR_FOLDER", "restoration, range, receipts, or a folder of SQL files", repetition: .list,
     completion: .folder, names: Schema.shipped.map(\.name))
-  private static let folderOptions = [dataOption, keyOption, configOption]
+  static let folderOptions = [dataOption, keyOption, configOption]
   /// Either of the two that name the data.
   static let sourceOptions = [dataOption, keyOption, databaseOption, configOption]
   static let oneSource = [Choice("data", "database")]
@@ -168,188 +167,5 @@ enum ServerProgram {
       CommandDescription(
         "example", summary: "print a configuration file with every setting and its default, as comments",
         examples: [Example("fieldvault-server config example > server.conf", "")])
-    ])
-
-  private static let user = CommandDescription(
-    "user", group: "Users", summary: "manage users",
-    subcommands: [
-      CommandDescription(
-        "add", summary: "add a user and print the token, once",
-        discussion: """
-          The token is not stored and cannot be shown again. To replace a lost token, revoke it and add another. A \
-          running server accepts the new user immediately.
-          """,
-        arguments: [.required("NAME", "a name, unique on the server")],
-        options: sourceOptions + [
-          .value("account", "A", "the account of the user; created if it is new (default: default)"),
-          roleOption, expiryOption,
-          .value("record", "UUID", "the record by which membership records name the user"),
-        ],
-        choices: oneSource,
-        examples: [Example("fieldvault-server user add ada --account water --data data > token", "")],
-        exitCodes: codes + [refused]),
-      CommandDescription(
-        "list", aliases: ["ls"], summary: "list all users", options: sourceOptions, choices: oneSource,
-        examples: [Example("fieldvault-server user list --data data --json", "as JSON")], exitCodes: codes),
-      CommandDescription(
-        "link", summary: "connect a user with the record by which membership records name the user",
-        arguments: [.required("NAME", "the name"), .required("UUID", "the record")], options: sourceOptions,
-        choices: oneSource,
-        examples: [
-          Example("fieldvault-server user link ada 0190a5b2-7c3d-7e4f-8a1b-2c3d4e5f6071 --data data", "")
-        ], exitCodes: codes),
-      CommandDescription(
-        "unlink", summary: "disconnect a user from the record", arguments: [.required("NAME", "the name")],
-        options: sourceOptions, choices: oneSource,
-        examples: [Example("fieldvault-server user unlink ada --data data", "")], exitCodes: codes),
-      CommandDescription(
-        "revoke", summary: "revoke all tokens of a user, effective immediately",
-        arguments: [.required("NAME", "the name")], options: sourceOptions, choices: oneSource,
-        examples: [Example("fieldvault-server user revoke ada --data data", "")], exitCodes: codes),
-    ])
-
-  private static let roleOption = OptionDescription.value(
-    "role", "R", "the role: a device, a service that fills fields, or an admin of the account",
-    default: TokenRole.device.rawValue, allowed: TokenRole.allCases.map(\.rawValue))
-  private static let expiryOption = OptionDescription.value(
-    "expires", "DATE", "when the token expires: the start of a date in UTC, or a time in UTC")
-
-  private static let token = CommandDescription(
-    "token", group: "Server", summary: "manage tokens", exitCodes: codes,
-    subcommands: [
-      CommandDescription(
-        "add", summary: "add a token for a user and print it, once",
-        discussion: """
-          Use a separate token for each device and program, so that a lost token can be revoked alone. The role \
-          'service' is for programs that fill fields owned by the server; they never change a field that a user has \
-          corrected.
-          """,
-        arguments: [.required("USER", "the user")],
-        options: sourceOptions + [
-          roleOption, expiryOption,
-          .value("label", "TEXT", "the device or program that uses the token"),
-        ],
-        choices: oneSource,
-        examples: [
-          Example("fieldvault-server token add ada --label tablet --data data", ""),
-          Example("fieldvault-server token add reader --role service --expires 2027-06-01 --data data", ""),
-        ], exitCodes: codes),
-      CommandDescription(
-        "list", aliases: ["ls"], summary: "list the tokens of a user, or all",
-        arguments: [.optional("USER", "the user")], options: sourceOptions, choices: oneSource,
-        examples: [Example("fieldvault-server token list ada --data data --json", "as JSON")], exitCodes: codes),
-      CommandDescription(
-        "revoke", summary: "revoke one token, effective immediately",
-        arguments: [.required("ID", "the id of a token from 'token list'")], options: sourceOptions, choices: oneSource,
-        examples: [Example("fieldvault-server token revoke 3 --data data", "")], exitCodes: codes),
-    ])
-
-  private static let audit = CommandDescription(
-    "audit", group: "Users", summary: "show changes of users, tokens and keys, backups and restores",
-    exitCodes: codes,
-    subcommands: [
-      CommandDescription(
-        "list", aliases: ["ls"], summary: "list the newest entries of the audit log, oldest first",
-        discussion: "Each entry names the user of the system who ran the command. Entries are never removed.",
-        options: sourceOptions + [
-          .value("since", "DATE", "entries from this time: the start of a date in UTC, or a time in UTC"),
-          .value("limit", "N", "the number of entries", default: "100"),
-        ],
-        choices: oneSource,
-        examples: [
-          Example("fieldvault-server audit list --data data --since 2026-11-01", "the entries since 1 November")
-        ],
-        exitCodes: codes)
-    ])
-
-  private static let backup = CommandDescription(
-    "backup", group: "Data", summary: "back up the data, even while the server runs",
-    discussion: """
-      The backup contains all accounts and their files, and the key of the server unless --key-file is given. Protect \
-      it like the data folder. FILE appears only when it is complete; an existing file is not replaced. With --keep, FILE \
-      is a folder: the backup gets a name with its time and is read again, and then the oldest ones are removed. Files in \
-      an object store are not included.
-      """,
-    arguments: [.required("FILE", "the backup to write, or a folder of backups")],
-    options: folderOptions + [.value("keep", "N", "the number of backups to keep in the folder, with the new one")],
-    examples: [
-      Example("fieldvault-server backup 2026-11-23.backup --data data", ""),
-      Example("fieldvault-server backup /var/backups/fieldvault --keep 14 --data data", "for a schedule"),
-    ],
-    exitCodes: codes + [busy, .noSpace, refused])
-
-  private static let restore = CommandDescription(
-    "restore", group: "Data", summary: "restore a backup to a new folder, after verifying it",
-    discussion: """
-      The restored data starts a new epoch: devices compare all their records and resend changes that the server \
-      acknowledged after the backup.
-      """,
-    arguments: [.required("FILE", "the backup")], options: folderOptions,
-    examples: [
-      Example("fieldvault-server restore 2026-11-23.backup --data new", "restore to the folder new")
-    ],
-    exitCodes: codes + [.noSpace, refused])
-
-  private static let verify = CommandDescription(
-    "verify", group: "Data", summary: "verify every database and file of the data folder",
-    options: folderOptions,
-    examples: [Example("fieldvault-server verify --data data --json", "as JSON")], exitCodes: codes)
-
-  private static let migrate = CommandDescription(
-    "migrate", group: "Data", summary: "apply the schema files of this program to all accounts, or try them",
-    discussion: """
-      A server does the same at the first request of an account. With --dry-run, the files are applied to copies, also while \
-      a server runs, and nothing is changed: run it before an upgrade. The largest account must fit the disk once more. \
-      Otherwise the server has to be stopped. An account whose records do not fit a file is named, and the others are migrated.
-      """,
-    options: folderOptions + [.flag("dry-run", "try the files on copies"), schemaOption],
-    examples: [
-      Example("fieldvault-server migrate --dry-run --data data --schema ./company", "try new files of a schema")
-    ],
-    exitCodes: codes + [busy, .noSpace, refused])
-
-  private static let epoch = CommandDescription(
-    "epoch", group: "Data", summary: "manage the epoch of the data", exitCodes: codes,
-    subcommands: [
-      CommandDescription(
-        "new", summary: "start a new epoch after restoring the data with other tools",
-        discussion: "Run it before the server starts. Devices then compare all records and resend missing changes.",
-        options: sourceOptions, choices: oneSource,
-        examples: [Example("fieldvault-server epoch new --data data", "")],
-        exitCodes: codes + [busy])
-    ])
-
-  static let sealKeyOption = OptionDescription.value(
-    "seal-key", "FILE",
-    "a file of mode 0600 with the keys under which the values of records are sealed in the PostgreSQL database",
-    completion: .file, variable: "FIELDVAULT_SERVER_SEAL_KEY")
-
-  private static let sealKey = CommandDescription(
-    "seal-key", group: "Data", summary: "manage the keys of sealed values in a PostgreSQL database", exitCodes: codes,
-    subcommands: [
-      CommandDescription(
-        "new", summary: "add a new key as the first line of a file, and print its name",
-        discussion: """
-          The name is a digest of the key, by which messages tell a key that is missing. Store a copy of the file apart from the \
-          database: without it, nobody can read the values of records.
-          """,
-        arguments: [.required("FILE", "the file, which is created if it is missing")],
-        examples: [Example("fieldvault-server seal-key new seal.key", "")], exitCodes: codes),
-      CommandDescription(
-        "rotate", summary: "wrap the keys of all accounts under the first key of a file",
-        discussion: """
-          First copy the file with the new key to every node; nodes that run read it again. Afterwards no account needs the \
-          other keys of the file. Accounts that are not sealed yet are sealed. The command can be repeated after an error.
-          """,
-        options: [
-          databaseOption, sealKeyOption, configOption,
-          .flag("account-keys", "give each account a new key too, and seal its values again"),
-        ],
-        examples: [
-          Example(
-            "fieldvault-server seal-key rotate --database postgresql://fieldvault@db/fieldvault --seal-key seal.key", ""
-          )
-        ],
-        exitCodes: codes + [busy]),
     ])
 }
