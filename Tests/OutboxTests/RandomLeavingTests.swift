@@ -206,6 +206,33 @@ import VaultStore
     try leaveOften()
   }
 
+  @Test("New records that refer to each other are discarded together, and not one without the other")
+  func newTwins() throws {
+    let (first, second, third) = (LeavingDatabase.uuid(71), LeavingDatabase.uuid(72), LeavingDatabase.uuid(73))
+    try vault.write("INSERT INTO OfflineProject (uuid, title) VALUES (\(LeavingDatabase.uuid(61)), 'p')")
+    try vault.write("INSERT INTO OfflineArea (uuid, title, projectId) VALUES (\(LeavingDatabase.uuid(62)), 'a', 1)")
+    for uuid in [first, second, third] {
+      try vault.write("INSERT INTO OfflineItem (uuid, title, areaId) VALUES (\(uuid), 'new', 1)")
+    }
+    for (uuid, other) in [(first, second), (second, third), (third, first)] {
+      try vault.write(
+        "UPDATE OfflineItem SET twinId = (SELECT itemId FROM OfflineItem WHERE uuid = \(other)) WHERE uuid = \(uuid)")
+    }
+    let operations = try vault.values(
+      "SELECT operationId FROM OfflineSyncQueue WHERE entityType = 'Item' AND completedAt IS NULL")
+    #expect(throws: VaultError.self) { try vault.sync { try $0.discard([operations[0]]) } }
+    // The remaining record holds one of two, and nothing changes.
+    #expect(throws: VaultError.self) { try vault.sync { try $0.discard(Array(operations.prefix(2))) } }
+    #expect(try vault.values("SELECT uuid FROM OfflineItem WHERE twinId IS NOT NULL").count == 3)
+    #expect(try vault.sync { try $0.discard(operations) } == 3)
+    #expect(try vault.values("SELECT uuid FROM OfflineItem WHERE isDeleted = 0") == [])
+    #expect(
+      try vault.values("SELECT entityType FROM OfflineSyncQueue WHERE completedAt IS NULL").sorted() == [
+        "Area", "Project",
+      ])
+    try vault.expectIntegrity()
+  }
+
   @Test("A new item whose twin was queued before it is discarded after the twin") func twinOfNewItem() throws {
     var test = try Self(Seeded(73_101_182_396_114))
     try test.leaveOften()
@@ -260,14 +287,10 @@ import VaultStore
       }
       let left = try unfinished()
       if left.count == open.count {
-        // New items that refer to each other hold each other. Their user clears a reference.
-        let cleared = try vault.values(
-          """
-          SELECT item.uuid FROM OfflineItem AS item JOIN OfflineSyncQueue AS operation ON operation.entityUuid = item.uuid
-          WHERE operation.completedAt IS NULL AND item.twinId IS NOT NULL AND item.isDeleted = 0
-          """)
-        try #require(!cleared.isEmpty, comment)
-        for uuid in cleared { try vault.write("UPDATE OfflineItem SET twinId = NULL WHERE uuid = \(uuid)") }
+        // New items that refer to each other hold each other. Their user discards them together.
+        try vault.sync { _ = try $0.discard(left) }
+        try #require(try unfinished().isEmpty, comment)
+        break
       }
       open = left
     }

@@ -32,7 +32,7 @@ extension SyncTransaction {
   ///   record references a record, or needs a row, that would be removed.
   @discardableResult
   package func discard(_ operationIds: [String]) throws -> Int {
-    for id in operationIds { _ = try waiting(id) }
+    try clearReferences(betweenNewRecordsOf: try operationIds.map(waiting))
     var created: [(record: StoredRecord, table: RecordTable)] = []
     let gone = try operationIds.reduce(0) { count, id in
       // Discarding one operation may remove others: those of the same record and of its dependents.
@@ -41,6 +41,39 @@ extension SyncTransaction {
     // The operations of dependents are discarded by now.
     for (record, table) in created { try removeRows(of: record, table) }
     return gone
+  }
+
+  /// Clears the optional references between records that the server never had and that are discarded together. Otherwise each record
+  /// of a cycle would hold the next one.
+  private func clearReferences(betweenNewRecordsOf operations: [QueuedOperation]) throws {
+    var new: [String: Set<Int64>] = [:]
+    for operation in operations
+    where try BaseTable.find(operation.entityType, operation.entityId, in: connection) == nil {
+      new[operation.entityType, default: []].insert(operation.entityId)
+    }
+    guard new.values.reduce(0, { $0 + $1.count }) > 1 else { return }
+    func list(_ keys: Set<Int64>) -> String { "[" + keys.sorted().map(String.init).joined(separator: ",") + "]" }
+    for (type, keys) in new.sorted(by: { $0.key < $1.key }) {
+      guard let parent = catalog.tables[type]?.entity else { continue }
+      for dependency in catalog.entities.dependencies(on: parent)
+      where dependency.key.onDelete != .cascade && dependency.key.onDelete != .setNull {
+        let child = dependency.child
+        guard let children = new[child.type],
+          let column = dependency.key.columns.first(where: { child.table.column($0.from)?.isNotNull == false })
+        else { continue }
+        try asUser {
+          _ = try connection.execute(
+            """
+            UPDATE \(identifier: child.table.name) AS child SET \(identifier: column.from) = NULL
+            WHERE \(identifier: child.key) IN (SELECT value FROM json_each(\(list(children)))) AND isDeleted = 0
+              AND EXISTS (
+                SELECT 1 FROM \(identifier: parent.table.name) AS parent
+                WHERE \(raw: dependency.isReferring(child: "child", parent: "parent"))
+                  AND parent.\(identifier: parent.key) IN (SELECT value FROM json_each(\(list(keys)))))
+            """)
+        }
+      }
+    }
   }
 
   /// - Parameter created: receives the record if a REST remote may have created it.
