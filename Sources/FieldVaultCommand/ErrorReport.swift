@@ -128,7 +128,7 @@ struct ErrorReport {
   private static func exitCode(of responseClass: ResponseClass) -> ExitCode {
     switch responseClass {
     case .unreachable, .later, .attempt: .offline
-    case .pauseCredentials: .credentials
+    case .pauseCredentials, .deviceRevoked: .credentials
     case .cancelled: .interrupted
     case .ok, .cursorUnknown, .schemaTooOld, .otherProtocol, .deviceCopied, .newEpoch, .tooLarge, .refused: .failed
     }

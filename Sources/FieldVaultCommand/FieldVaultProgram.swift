@@ -1,8 +1,9 @@
 import CommandLineKit
+import SyncModel
 
 /// The description of the command line, used by parsing, help and completions.
 enum FieldVaultProgram {
-  static let version = "0.3.0"
+  static let version = ProductVersion.current
 
   static let program = Program(
     name: "fieldvault", version: version,

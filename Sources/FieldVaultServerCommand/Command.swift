@@ -58,6 +58,8 @@ enum Command {
     case "token add": try TokenAddCommand.run(context)
     case "token list": try TokenListCommand.run(context)
     case "token revoke": try TokenRevokeCommand.run(context)
+    case "device list": try DeviceListCommand.run(context)
+    case "device revoke": try DeviceRevokeCommand.run(context)
     case "backup": try BackupCommand.run(context)
     case "restore": try await RestoreCommand.run(context)
     case "verify":

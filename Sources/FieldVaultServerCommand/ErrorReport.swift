@@ -76,7 +76,7 @@ struct ErrorReport {
 
   private static func exitCode(of error: ServerError) -> ExitCode {
     switch error.code {
-    case .noSuchUser, .noSuchAccount, .noSuchToken, .noData: .notFound
+    case .noSuchUser, .noSuchAccount, .noSuchToken, .noSuchDevice, .noData: .notFound
     case .userExists, .exists, .schemas, .signInRefused, .deleted, .otherUsers: .refused
     case .badName, .badExpiry: .usage
     case .busy: .busy
@@ -113,6 +113,7 @@ extension ServerRemedy {
     case .nameKeyFileOfBackup: "add --key-file FILE"
     case .leaveOutSchema: "remove it from --schema, or rename the new schema"
     case .showTokens: "to list tokens: fieldvault-server token list"
+    case .showDevices: "to list devices: fieldvault-server device list"
     case .showAccounts: "to list accounts: fieldvault-server account list"
     case .showUsers: "to list users: fieldvault-server user list"
     case .migrate: "start the server once, or run: fieldvault-server migrate"

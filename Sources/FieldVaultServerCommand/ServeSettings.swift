@@ -78,6 +78,8 @@ struct ServeSettings {
     limits.files.requestBurst = limits.files.requestsPerSecond * 5
     limits.files.fileBytes = Int64(try arguments.integer("max-file", in: 1...(1 << 50)) ?? Int(limits.files.fileBytes))
     limits.files.quotaBytes = Int64(try arguments.integer("quota", in: 1...(1 << 60)) ?? Int(limits.files.quotaBytes))
+    limits.recordsPerAccount = try arguments.integer("record-quota", in: 1...(1 << 50))
+    limits.devicesPerAccount = try arguments.integer("device-quota", in: 1...1_000_000)
     limits.files.uploadSeconds =
       try arguments.integer("upload-days", in: 1...3_650).map { $0 * 86_400 } ?? limits.files.uploadSeconds
     let types = arguments.values("s3-type")

@@ -77,6 +77,33 @@ extension ServerProgram {
         examples: [Example("fieldvault-server token revoke 3 --data data", "")], exitCodes: codes),
     ])
 
+  static let device = CommandDescription(
+    "device", group: "Users", summary: "show and revoke the devices that sync", exitCodes: codes,
+    subcommands: [
+      CommandDescription(
+        "list", aliases: ["ls"], summary: "list the devices of an account, or of all accounts",
+        discussion: """
+          The column 'behind' is the number of changes of the account that the device has not read. The last contact is at most a \
+          minute late. A device is known by the id that its vault has drawn, and gets another one when the vault is copied or restored.
+          """,
+        arguments: [.optional("ACCOUNT", "the account")], options: sourceOptions, choices: oneSource,
+        examples: [Example("fieldvault-server device list water --data data", "the devices of the account water")],
+        exitCodes: codes),
+      CommandDescription(
+        "revoke", summary: "refuse a lost device, effective immediately",
+        discussion: """
+          At its next contact the device removes the records and files that the server has, if its vault allows it (fieldvault config \
+          set remove-when-revoked true); 'device list' shows when it was told. Then revoke its token as well: with a valid token \
+          another vault can sync.
+          """,
+        arguments: [.required("ID", "the id of a device from 'device list'")], options: sourceOptions,
+        choices: oneSource,
+        examples: [
+          Example("fieldvault-server device revoke 0190a5b2-7c3d-7e4f-8a1b-2c3d4e5f6071 --data data", "")
+        ],
+        exitCodes: codes),
+    ])
+
   static let audit = CommandDescription(
     "audit", group: "Users", summary: "show changes of users, tokens and keys, backups and restores",
     exitCodes: codes,

@@ -4,11 +4,12 @@ import FileServer
 import HTTPServer
 import PostgresStorage
 import ShippedSchemas
+import SyncModel
 import SyncServer
 
 /// The whole command line, from which parsing, help and completions come.
 enum ServerProgram {
-  static let version = "0.3.0"
+  static let version = ProductVersion.current
 
   static let program = Program(
     name: "fieldvault-server", version: version,
@@ -19,7 +20,7 @@ enum ServerProgram {
       .flag("no-color", "disable colours", isSetting: false),
     ],
     commands: [
-      serve, config, user, account, token, audit, backup, restore, verify, migrate, epoch, sealKey,
+      serve, config, user, account, token, device, audit, backup, restore, verify, migrate, epoch, sealKey,
       .completions(group: "Other"),
       .manual(group: "Other"),
       .version(group: "Other"),
@@ -33,7 +34,8 @@ enum ServerProgram {
   static let busy = ExitCode(6, "busy: another server uses the folder")
   static let refused = ExitCode(10, "refused: the name exists, or a schema does not fit")
   static let codes: [ExitCode] = [
-    .done, .failed, .usage, .locked, ExitCode(4, "no such folder, user or token"), .damaged, .interrupted,
+    .done, .failed, .usage, .locked, ExitCode(4, "no such folder, account, user, token or device"), .damaged,
+    .interrupted,
   ]
 
   /// The command whose options are the settings of a configuration file.
@@ -109,6 +111,8 @@ enum ServerProgram {
         default: "\(usual.openAccounts)"),
       .value("max-file", "BYTES", "the maximum size of a file", default: "\(usual.files.fileBytes)"),
       .value("quota", "BYTES", "the storage for the files of one user", default: "\(usual.files.quotaBytes)"),
+      .value("record-quota", "N", "the maximum number of records of an account (default: no limit)"),
+      .value("device-quota", "N", "the maximum number of devices of an account (default: no limit)"),
       .value(
         "upload-days", "N", "how long an inactive upload is kept", default: "\(usual.files.uploadSeconds / 86_400)"),
     ] + objectStoreOptions + [

@@ -1,4 +1,5 @@
 import CipherSQL
+import SyncModel
 
 /// An HTTP client for one server. It reuses connections. Unlike a browser, it has no cookies, cache or stored
 /// credentials, and follows no redirects.
@@ -12,6 +13,8 @@ public final class HTTPTransport: Sendable {
   public let limits: TransportLimits
 
   private let token: @Sendable () throws -> String?
+  /// Returns the id of the device for requests with a token.
+  private let device: @Sendable () throws -> String?
   private let renewer: TokenRenewer?
   private let clock: Clock
   private let proxies: ProxySettings
@@ -36,10 +39,11 @@ public final class HTTPTransport: Sendable {
     self.init(address: address, limits: limits, authorities: authorities, proxies: .system, renewal: nil, token: token)
   }
 
-  /// Creates a transport with other proxies, or whose token is renewed when it is missing or refused.
+  /// Creates a transport with other proxies, with the id of a device, or whose token is renewed when it is missing or refused.
   package convenience init(
     address: ServerAddress, limits: TransportLimits, authorities: CertificateAuthorities?, proxies: ProxySettings,
-    renewal: TokenSource?, token: @escaping @Sendable () throws -> String?
+    renewal: TokenSource?, device: @escaping @Sendable () throws -> String? = { nil },
+    token: @escaping @Sendable () throws -> String?
   ) {
     #if canImport(Darwin)
       let backend = URLSessionBackend(limits: limits, usesProxies: !address.isLoopback, authorities: authorities)
@@ -48,23 +52,24 @@ public final class HTTPTransport: Sendable {
     #endif
     self.init(
       address: address, limits: limits, clock: .system, backend: backend, proxies: proxies, renewal: renewal,
-      token: token)
+      device: device, token: token)
   }
 
   /// Creates a transport with another clock and another network.
   package init(
     address: ServerAddress, limits: TransportLimits, clock: Clock, backend: any HTTPBackend,
     proxies: ProxySettings = ProxySettings(variables: [:]), renewal: TokenSource? = nil,
-    token: @escaping @Sendable () throws -> String?
+    device: @escaping @Sendable () throws -> String? = { nil }, token: @escaping @Sendable () throws -> String?
   ) {
     (self.address, self.limits, self.clock) = (address, limits, clock)
-    (self.backend, self.proxies, self.token) = (backend, proxies, token)
+    (self.backend, self.proxies, self.token, self.device) = (backend, proxies, token, device)
     renewer = renewal.map { source in
       TokenRenewer(
         provider: source.provider, clock: clock, seconds: limits.tokenSeconds
       ) { token, refused async throws(TransportFailure) in
         let transport = HTTPTransport(
-          address: address, limits: limits, clock: clock, backend: backend, proxies: proxies, token: { token })
+          address: address, limits: limits, clock: clock, backend: backend, proxies: proxies, device: device,
+          token: { token })
         return try await source.accept(token, refused, transport)
       }
     }
@@ -124,17 +129,22 @@ public final class HTTPTransport: Sendable {
     do { return try token() } catch { throw .tokenUnavailable }
   }
 
+  private func storedDevice() throws(TransportFailure) -> String? {
+    do { return try device() } catch { throw .tokenUnavailable }
+  }
+
   private func outgoing(_ request: HTTPRequest, token: String?) throws(TransportFailure) -> OutgoingRequest {
     for header in request.headers {
       let isOwn = header.name.lowercased() == "authorization" && request.isAuthorized
       guard HeaderName.isForRequests(header.name), Self.isLine(header.value), !isOwn else { throw .badHeader }
     }
-    var headers = [(name: "User-Agent", value: "FieldVault")] + request.headers
+    var headers = [(name: "User-Agent", value: "FieldVault/\(ProductVersion.current)")] + request.headers
     if request.download == nil { headers.append((name: "Accept", value: "application/json")) }
     if request.body != nil { headers.append((name: "Content-Type", value: "application/json")) }
     if let token {
       guard Self.isToken(token) else { throw .badToken }
       headers.append((name: "Authorization", value: "Bearer \(token)"))
+      if let device = try storedDevice() { headers.append((name: WireProtocol.deviceHeader, value: device)) }
     }
     let url = try address.url(of: request)
     return OutgoingRequest(

@@ -63,11 +63,17 @@ extension RemoteFailure {
   init(_ response: HTTPResponse, problem: ServerProblem?) {
     let meaning = ResponseClass(
       status: response.status, problem: problem, retryAfterSeconds: response.retryAfterSeconds)
-    // An invalid token needs no further reason.
-    let said = response.status == 401 ? "" : problem.map { ": " + ($0.detail.isEmpty ? $0.title : $0.detail) } ?? ""
+    // An invalid token and a revoked device need no further reason.
+    let isClear = response.status == 401 || meaning == .deviceRevoked
+    let said = isClear ? "" : problem.map { ": " + ($0.detail.isEmpty ? $0.title : $0.detail) } ?? ""
     let (message, remedy): (String, Remedy) =
       switch meaning {
       case .pauseCredentials: ("the server does not accept the token", .setRemote)
+      case .deviceRevoked:
+        (
+          "the operator of the server has revoked this device",
+          .advice("unsent changes stay on this device; ask the operator for a new token")
+        )
       case .cursorUnknown:
         ("the server does not recognize the cursor of this device", .advice("the next sync compares everything"))
       case .otherProtocol:

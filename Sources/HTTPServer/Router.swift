@@ -3,15 +3,15 @@ package struct Router<User: Caller>: Sendable {
   package let routes: [Route<User>]
   /// Returns the user of a token; `nil` for an invalid one.
   private let user: @Sendable (_ token: String) throws -> User?
-  /// Refuses a user without access to a route.
-  private let authorize: @Sendable (User, _ pattern: String) throws(HTTPProblem) -> Void
+  /// Refuses a user without access to a route, and a request of a device without access.
+  private let authorize: @Sendable (User, _ pattern: String, Request) throws(HTTPProblem) -> Void
   /// Returns the response to an error of a handler; `nil` for a failure of the server.
   private let problem: @Sendable (any Error) -> HTTPProblem?
   private let log: RequestLog
 
   package init(
     routes: [Route<User>], log: RequestLog, user: @escaping @Sendable (_ token: String) throws -> User?,
-    authorize: @escaping @Sendable (User, _ pattern: String) throws(HTTPProblem) -> Void,
+    authorize: @escaping @Sendable (User, _ pattern: String, Request) throws(HTTPProblem) -> Void,
     problem: @escaping @Sendable (any Error) -> HTTPProblem?
   ) {
     (self.routes, self.log) = (routes, log)
@@ -104,7 +104,7 @@ package struct Router<User: Caller>: Sendable {
   private func call(_ request: Request, _ route: Route<User>, _ variables: [String: String]) throws -> RouteCall<User> {
     try checkVersion(of: request, route)
     let user = try request.caller as? User ?? authenticate(request)
-    try authorize(user, route.pattern)
+    try authorize(user, route.pattern, request)
     if !request.isCounted { try count(user, route) }
     if route.takesBody, !request.isJSON { throw HTTPProblem.notJSON }
     try route.dialect.check(request)

@@ -12,10 +12,16 @@ package struct AccountHeader: Sendable, Equatable {
   package var epochs: [String]
   /// The number of the last change before the current epoch.
   package var epochStart: Int64
+  /// The number of records that are not deleted; `nil` until it is needed for the first time.
+  package var recordCount: Int64?
 
   /// Creates a position.
-  package init(lastSequence: Int64, horizon: Int64, forgottenVersion: Int64, epochs: [String], epochStart: Int64) {
+  package init(
+    lastSequence: Int64, horizon: Int64, forgottenVersion: Int64, epochs: [String], epochStart: Int64,
+    recordCount: Int64? = nil
+  ) {
     (self.lastSequence, self.horizon, self.forgottenVersion) = (lastSequence, horizon, forgottenVersion)
+    self.recordCount = recordCount
     (self.epochs, self.epochStart) = (epochs, epochStart)
   }
 }
@@ -78,6 +84,8 @@ package protocol AccountRows {
 
 /// Changes the rows of one account in one transaction of an engine.
 package protocol AccountRowsWriting: AccountRows {
+  /// Returns the number of records that are not deleted. The cost grows with the number of buckets.
+  func countRecords() throws -> Int64
   /// Applies changes.
   func apply(_ changes: AccountChanges) throws
   /// Removes all UNIQUE values, references and sums of digests, which follow from the rows.

@@ -131,6 +131,8 @@ public protocol RecordWriting: RecordReading {
   /// Returns whether the deletion or restoration of a record may change records of projects that a user does not see. So it may if
   /// the record has very many dependents.
   func concernsOthers(_ name: RecordName, _ viewer: Viewer) throws -> Bool
+  /// The number of records that are not deleted, after the changes so far. The first call counts them; later ones cost nothing.
+  var recordCount: Int64 { get throws }
   /// Whether a change of this transaction begins or ends a membership.
   var hasMembershipChanges: Bool { get }
   /// Reads what some operations will need, in a constant number of statements. Other reads cost a statement each.

@@ -14,6 +14,8 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
     case userExists
     /// An unknown token.
     case noSuchToken
+    /// An unknown device.
+    case noSuchDevice
     /// The expiry time of a token is in the past.
     case badExpiry
     /// A name is empty, too long or has invalid characters.

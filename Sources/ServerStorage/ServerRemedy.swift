@@ -23,6 +23,8 @@ public enum ServerRemedy: Hashable, Sendable {
   case leaveOutSchema
   /// Show the tokens.
   case showTokens
+  /// Show the devices.
+  case showDevices
   /// Show the users.
   case showUsers
   /// Show the accounts.

@@ -13,7 +13,7 @@ extension OpenAPI {
       "post": {"summary": "Create an upload; a body contains its first bytes",
         "parameters": [\(names(["version", "uploadLength", "uploadDeferLength", "uploadMetadata", "uploadChecksum"]))],
         "requestBody": \(body(isRequired: false)),
-        "responses": {"201": \(reference("UploadBegun")), "400": \(reference("BadRequest")),
+        "responses": {"201": \(reference("UploadBegun")),
           "409": \(reference("ContentExists")), "422": \(reference("Invalid")), \(uploadProblems())}}},
     "/v1/files/uploads/{upload}": {
       "parameters": [\(names(["upload"]))],
@@ -24,7 +24,7 @@ extension OpenAPI {
       "patch": {"summary": "Append bytes to an upload",
         "parameters": [\(names(["version", "uploadOffset", "uploadLength", "uploadChecksum"]))],
         "requestBody": \(body(isRequired: true)),
-        "responses": {"204": \(reference("UploadGrown")), "400": \(reference("BadRequest")), \(missing()),
+        "responses": {"204": \(reference("UploadGrown")), \(missing()),
           "409": \(reference("OffsetMismatch")), "423": \(reference("UploadInUse")), \(uploadProblems())}},
       "delete": {"summary": "Discard an upload", "parameters": [\(names(["version"]))],
         "responses": {"204": {"description": "The upload was discarded"}, \(missing()), "412": \(reference("OtherTus")),

@@ -70,7 +70,9 @@ extension OpenAPI {
     """
   }
 
-  private static let version = ##"{"$ref": "#/components/parameters/protocol"}"##
+  /// The headers of every request about records.
+  private static let version =
+    ##"{"$ref": "#/components/parameters/protocol"}, {"$ref": "#/components/parameters/device"}"##
 
   static func reference(_ response: String) -> String { ##"{"$ref": "#/components/responses/\##(response)"}"## }
 
@@ -87,7 +89,8 @@ extension OpenAPI {
   /// The responses that every request with a token may receive.
   static func problems() -> String {
     [
-      ("401", "Unauthorized"), ("403", "Forbidden"), ("429", "TooManyRequests"), ("500", "Failure"), ("503", "NotNow"),
+      ("400", "BadRequest"), ("401", "Unauthorized"), ("403", "Forbidden"), ("429", "TooManyRequests"),
+      ("500", "Failure"), ("503", "NotNow"),
       ("507", "NoRoom"),
     ].map { "\"\($0.0)\": \(reference($0.1))" }.joined(separator: ", ")
   }
@@ -96,7 +99,7 @@ extension OpenAPI {
   static func syncProblems() -> String { "\"426\": \(reference("OtherProtocol")), " + problems() }
 
   static func bodyProblems() -> String {
-    [("400", "BadRequest"), ("413", "TooLarge"), ("415", "NotJSON"), ("422", "Invalid")].map {
+    [("413", "TooLarge"), ("415", "NotJSON"), ("422", "Invalid")].map {
       "\"\($0.0)\": \(reference($0.1))"
     }.joined(separator: ", ")
   }

@@ -40,9 +40,11 @@ struct OpenAPI {
     }
     return """
       {
-        "BadRequest": \(problem("The body is not valid for the route")),
+        "BadRequest": \(problem("The body or a header is not valid for the route")),
         "Unauthorized": \(problem("No valid token")),
-        "Forbidden": \(problem("The role of the token does not allow this, or the user has no access")),
+        "Forbidden": \(problem(
+          "The role of the token does not allow this, or the user has no access; or urn:fieldvault:device-revoked: the operator has "
+            + "revoked the device")),
         "NotFound": \(problem("No such path or entity")),
         "PushRefused": \(problem(
           "urn:fieldvault:schema-too-old: the device's schema is newer than the server's; or "
@@ -72,6 +74,9 @@ struct OpenAPI {
       "entity": {"name": "entity", "in": "path", "required": true, "schema": {"type": "string"}},
       "protocol": {"name": "\(WireProtocol.header)", "in": "header", "required": true,
         "description": "The device's version of the wire format", "schema": {"const": "\(WireProtocol.version)"}},
+      "device": {"name": "\(WireProtocol.deviceHeader)", "in": "header",
+        "description": "The deviceId of the pushes, by which the operator knows the device",
+        "schema": {"type": "string", "minLength": 1, "maxLength": \(PushId.greatestLength), "pattern": "^[!-~]+$"}},
       \(fileParameters)
     }
     """

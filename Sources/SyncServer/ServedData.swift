@@ -24,7 +24,7 @@ package final class ServedData: Sendable {
   private let clock: ServerClock
   let log: RequestLog
   private let webhook: Webhook?
-  private let uses: TokenUses
+  private let contacts: Contacts
   /// The keys of the identity provider; `nil` without one.
   let providerKeys: ProviderKeys?
   /// The routes whose duration depends on the connection of the client.
@@ -53,10 +53,12 @@ package final class ServedData: Sendable {
     }
     let clock = try ServerClock(directory, environment.clock)
     self.clock = clock
+    let contacts = Contacts(directory, environment.clock, log)
+    self.contacts = contacts
     records = SyncService(
       storage: storage, limits: limits, serverUuid: directory.serverUuid, log: log,
       environment: environment, isPresigned: settings.objectStore != nil, storingTime: { clock.storing(at: $0) },
-      counted: { metrics.count($0) })
+      counted: { metrics.count($0) }, contacts: contacts)
     let objects = settings.objectStore.map { store in
       ObjectFiles(
         store: store, database: parts.objects, log: log, environment: environment, scratch: parts.scratch)
@@ -72,19 +74,20 @@ package final class ServedData: Sendable {
       directory: directory, objects: parts.objects, store: objects, clock: environment.clock, log: log)
     self.deletions = deletions
     let rights = AccountService(records: records, directory: directory, deletions: deletions)
-    let uses = TokenUses(directory, log)
-    self.uses = uses
     providerKeys = settings.signIn.map { ProviderKeys($0.keys, clock: environment.clock, log: log) }
     let authentication = Authentication(
       directory: directory, provider: settings.signIn?.provider, keys: providerKeys, clock: environment.clock,
-      used: { uses.note($0, at: environment.now) })
+      used: { contacts.note($0) })
     router = Router(
       routes: records.routes + rights.routes + fileService.routes, log: log,
       user: { try authentication.member(token: $0) },
-      authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
+      authorize: { member, pattern, request throws(HTTPProblem) in
+        try SyncService.authorize(member, pattern, request)
+        try contacts.admit(request, member)
+      }, problem: { HTTPProblem(ofMachine: $0) })
     adminRouter = Router(
       routes: AdminService(metrics: metrics, records: records, log: log).routes, log: log, user: { _ in nil },
-      authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
+      authorize: { _, _, _ in }, problem: { HTTPProblem(ofMachine: $0) })
     retention = Retention(
       days: settings.retentionDays, storage: storage, files: files, objects: objects, inUse: inUse,
       directory: directory, environment: environment, log: log, began: { metrics.beganRound(at: $0) })
@@ -106,10 +109,10 @@ package final class ServedData: Sendable {
   package func startHousekeeping() {
     webhook?.start(storage)
     providerKeys?.start()
-    let (retention, deletions, clock, uses, environment) = (retention, deletions, clock, uses, retention.environment)
+    let (retention, deletions, clock, contacts) = (retention, deletions, clock, contacts)
     housekeeping.withLock { tasks in
       tasks = [
-        startTask { await retention.run(clock) }, startTask { await uses.run(environment.clock) },
+        startTask { await retention.run(clock) }, startTask { await contacts.run() },
         startTask { await deletions.run() },
       ]
     }
@@ -145,7 +148,7 @@ package final class ServedData: Sendable {
   /// Waits for the ends of uploads and housekeeping, then closes the databases. No request may be running.
   package func close(waitingAtMost limit: Duration) async {
     for task in housekeeping.withLock({ $0 }) { await task.value }
-    await offload { [uses] in uses.store() }
+    await offload { [contacts] in contacts.store() }
     await sessions.waitForAll(atMost: limit)
     files.close()
     storage.close()

@@ -27,6 +27,11 @@ public struct ServerLimits: Sendable {
   /// The greatest number of one user.
   public var waitersPerUser = 100
 
+  /// The greatest number of records of an account, without deleted ones; `nil` without a limit.
+  public var recordsPerAccount: Int?
+  /// The greatest number of devices of an account that push within the time of retention; `nil` without a limit.
+  public var devicesPerAccount: Int?
+
   /// The number of accounts whose databases stay open without a request.
   public var openAccounts = EmbeddedStorage.usualOpenAccounts
 

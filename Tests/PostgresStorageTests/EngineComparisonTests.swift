@@ -63,13 +63,17 @@ import Testing
   /// Returns what each step returned, as text.
   private static func run(_ steps: [Step], on storage: any RecordStorage) async throws -> [String] {
     try await storage.write(account) { data in
-      try steps.map { step in
+      var results = try steps.map { step in
         do {
           return try data.attempt { try step.run(in: data) }
         } catch let refusal as StorageRefusal {
           return "\(refusal)"
         }
       }
+      let count = try data.recordCount
+      #expect(try data.entityDigests(projects: nil).values.reduce(0) { $0 + $1.count } == count)
+      results.append("\(count) records")
+      return results
     }
   }
 

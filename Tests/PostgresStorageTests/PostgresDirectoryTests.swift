@@ -109,6 +109,14 @@ import Testing
     #expect(try directory.auditLog(since: nil, atMost: 1).map(\.action) == ["epoch started"])
   }
 
+  @Test("Devices are known by their last requests, and can be revoked")
+  func devices() throws {
+    let time = TestClock(1_767_225_600_000, isRunning: false)
+    try checkDevices(
+      of: PostgresDirectory(
+        try PostgresDatabase(database.settings, environment: Environment(clock: time.clock, random: .system))), time)
+  }
+
   @Test("the figures of a database are its size and the use of its connections")
   func figures() async throws {
     let storage = try PostgresStorage(database, schemas: [RestorationSchema.schema])

@@ -114,7 +114,7 @@ extension HTTPProblem {
     410, "The upload has expired", "start a new one with POST /v1/files", type: "urn:fieldvault:upload-expired")
   static let quotaExceeded = HTTPProblem(
     507, "The quota is exceeded", "remove unneeded files, or ask for a larger quota",
-    type: "urn:fieldvault:quota-exceeded")
+    type: ServerProblem.quotaExceeded)
   static let diskFull = HTTPProblem(507, "No space left", "the disk of the server is full", retryAfter: 300)
   // Not 403, which would be about all files of the device.
   static let contentOfOthers = HTTPProblem(

@@ -9,6 +9,8 @@ package enum LeavingCause: Hashable, Sendable {
   case unfollowed
   /// The user is no longer a member.
   case lost
+  /// The operator of the server has revoked the device, and the vault allows the removal of all records that the server has.
+  case revoked
 }
 
 /// Why a record of a project stays on the device although the project leaves it.
@@ -68,18 +70,25 @@ package struct LeavingReader {
   /// Returns the records to remove and those that stay.
   package func plan(_ cause: LeavingCause) throws -> LeavingPlan {
     var plan = LeavingPlan()
-    let projects = try projects(cause)
-    if projects.isEmpty { return plan }
+    let leaving: [(table: RecordTable, keys: [Int64])]
+    if cause == .revoked {
+      guard try SyncSettings.value(.removeWhenRevoked, in: connection) == "true" else { return plan }
+      leaving = try recordsOfServer()
+    } else {
+      let projects = try projects(cause)
+      if projects.isEmpty { return plan }
+      if cause == .lost {
+        plan.followed = try SyncSettings.scopes(in: connection).filter(projects.contains)
+        plan.versions = try versions(of: projects)
+      }
+      leaving = try records(of: projects)
+    }
     plan.lastOperation =
       try connection.fetchOne("SELECT coalesce(max(queueNumber), 0) FROM OfflineSyncQueue", as: Int64.self) ?? 0
-    if cause == .lost {
-      plan.followed = try SyncSettings.scopes(in: connection).filter(projects.contains)
-      plan.versions = try versions(of: projects)
-    }
     let unsent = try unsent()
     let remembered = try remembered()
     var kept: [KeptRecords] = []
-    for (table, keys) in try records(of: projects) {
+    for (table, keys) in leaving {
       let entity = table.entity
       let files = try unsentFiles(of: entity)
       let references = remembered.isEmpty ? [] : try self.keys(of: entity, among: remembered)
@@ -102,6 +111,7 @@ package struct LeavingReader {
   func projects(_ cause: LeavingCause) throws -> Set<String> {
     switch cause {
     case .lost: return Set(try SyncSettings.lostProjects(in: connection))
+    case .revoked: return []
     case .unfollowed:
       guard let entity = catalog.tables[ProjectPaths.projectType]?.entity,
         try !SyncSettings.scopes(in: connection).isEmpty
@@ -156,6 +166,19 @@ package struct LeavingReader {
       }
     }
     return catalog.childrenFirst.compactMap { table in found[table.entity.type].map { (table, $0.reversed()) } }
+  }
+
+  /// Returns the local ids of all records that the server has, dependents first as far as the tables tell. Rows of the schema stay.
+  private func recordsOfServer() throws -> [(table: RecordTable, keys: [Int64])] {
+    try catalog.childrenFirst.map { table in
+      let entity = table.entity
+      return (
+        table,
+        try connection.fetch(
+          "SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) WHERE syncVersion > 0 ORDER BY 1 DESC",
+          as: Int64.self)
+      )
+    }
   }
 
   private func rows(of table: RecordTable, referring column: String, to parents: [Int64]) throws -> [Int64] {

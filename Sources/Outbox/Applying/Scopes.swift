@@ -73,7 +73,8 @@ extension SyncTransaction {
       let remembered = try reader.remembered()
       return try removeCycle(of: key, entity) { key, entity in
         guard try mayLeave(key, entity, besides: remembered) else { return false }
-        return try leaving.project(of: LocalIdentity(entity.type, key)).map(projects.contains) == true
+        return try cause == .revoked
+          || leaving.project(of: LocalIdentity(entity.type, key)).map(projects.contains) == true
       } removing: {
         try forget($0, $1, cause)
       }
@@ -99,7 +100,7 @@ extension SyncTransaction {
       "(entityType, entityUuid) = (\(entity.type), (SELECT uuid FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)))"
     try connection.execute("DELETE FROM SyncInbox WHERE \(isRecord)")
     try connection.execute("DELETE FROM SyncExtraFields WHERE \(isRecord)")
-    if cause == .lost {
+    if cause != .unfollowed {
       // The history has values of the record.
       try connection.execute(
         """
@@ -151,6 +152,15 @@ extension SyncTransaction {
   package func endLeaving(_ cause: LeavingCause, isDone: Bool) throws {
     switch cause {
     case .unfollowed: try SyncSettings.set(.leavesProjects, isDone ? nil : "true", in: connection)
+    case .revoked:
+      try SyncSettings.set(.isRevoked, "true", in: connection)
+      guard try SyncSettings.value(.removeWhenRevoked, in: connection) == "true" else { return }
+      try connection.execute("DELETE FROM SyncInbox")
+      try connection.execute("DELETE FROM SyncLostProject")
+      // If the operator gives the device a new token, its first pull fetches everything again.
+      for name in [SyncSettings.Name.cursor, .isFilled, .reconcileNext] {
+        try SyncSettings.set(name, nil, in: connection)
+      }
     case .lost:
       // A vault without the entity has no record of a project.
       let stored: SQL =

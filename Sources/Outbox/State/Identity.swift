@@ -97,6 +97,8 @@ extension SyncTransaction {
       // A restored server may lack records of a project. The comparison queues them, and a later round removes them.
       result.leavesProjects = !result.isNewEpoch
     }
+    // The server names the device to its operator.
+    _ = try deviceId()
     result.hasKept = try connection.fetchOne("SELECT 1 FROM SyncInbox LIMIT 1", as: Int.self) != nil
     try changes.applyKeptFields()
     result.mustReconcile = try mustReconcile()

@@ -48,6 +48,10 @@ package enum SyncSettings {
     case unmeteredFiles = "unmetered-files"
     case upload, download, recompress
     case stripLocation = "strip-location"
+    /// Whether clean records leave when the device is revoked.
+    case removeWhenRevoked = "remove-when-revoked"
+    /// Set when the server has told that the device is revoked. The next token gives it another id.
+    case isRevoked
     /// The reason to compare all records at the next contact.
     case reconcileNext
     /// Set while a comparison runs that began after the last request for one.

@@ -19,7 +19,7 @@ struct AccountRow {
     let row = result.row(0)
     header = AccountHeader(
       lastSequence: row.integer(0), horizon: row.integer(1), forgottenVersion: row.integer(2), epochs: row.texts(3),
-      epochStart: row.integer(4))
+      epochStart: row.integer(4), recordCount: row.optionalInteger(9))
     (schemaSet, incarnation, sealedKey) = (row.optionalText(5), row.integer(6), row.optionalText(7))
     isDeleted = row.flag(8)
   }
@@ -28,9 +28,10 @@ struct AccountRow {
   /// - Throws: ``ServerError`` with `deleted` if the deletion of the account has begun.
   func requireAccount() throws { if isDeleted { throw ServerError.accountIsDeleted } }
 
+  /// A node of an earlier version does not count the records that it stores, so its changes make the number unknown.
   private static let columns = """
     SELECT last_sequence, horizon, forgotten_version, epochs, epoch_start, schema_set, incarnation, sealed_key,
-      deleted_at IS NOT NULL
+      deleted_at IS NOT NULL, CASE WHEN counted_sequence = last_sequence THEN record_count END
     FROM fieldvault.account WHERE account_id = $1::uuid
     """
   static let read = Statement(columns)

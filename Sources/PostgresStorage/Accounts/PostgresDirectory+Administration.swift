@@ -119,6 +119,110 @@ extension PostgresDirectory {
 }
 
 extension PostgresDirectory {
+  /// The devices are ordered, so that two nodes lock the rows in the same order.
+  private static let storeContacts = Statement(
+    """
+    INSERT INTO fieldvault.device_contact AS device
+      (account_id, device_id, token_id, version, first_seen_at, last_seen_at, position, told_at)
+    SELECT account.account_id, seen.device_id, seen.token_id, seen.version, seen.time, seen.time, seen.position,
+      CASE WHEN seen.is_refused THEN seen.time END
+    FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::bigint[], $7::boolean[])
+      AS seen (account_id, device_id, token_id, version, time, position, is_refused)
+    JOIN fieldvault.account AS account ON account.account_id = seen.account_id::uuid AND account.deleted_at IS NULL
+    ORDER BY 1, 2
+    ON CONFLICT (account_id, device_id) DO UPDATE SET token_id = excluded.token_id,
+      version = coalesce(excluded.version, device.version),
+      last_seen_at = greatest(device.last_seen_at, excluded.last_seen_at),
+      position = coalesce(excluded.position, device.position), told_at = coalesce(device.told_at, excluded.told_at)
+    """)
+  private static let forgetDevices = Statement(
+    """
+    DELETE FROM fieldvault.device_contact AS device USING (
+      SELECT account_id, device_id, row_number() OVER (PARTITION BY account_id ORDER BY last_seen_at DESC, device_id) AS place
+      FROM fieldvault.device_contact WHERE account_id = ANY ($1::text[]::uuid[])) AS placed
+    WHERE device.account_id = placed.account_id AND device.device_id = placed.device_id AND placed.place > $2::bigint
+      AND device.revoked_at IS NULL
+    """)
+
+  /// Stores the last requests of devices.
+  public func note(_ contacts: [DeviceContact.Key: DeviceContact]) throws {
+    let all = Array(contacts)
+    let accounts = all.map(\.key.account.folder)
+    _ = try run { connection in
+      try connection.run([
+        Self.storeContacts(
+          .texts(accounts), .texts(all.map(\.key.deviceId)), .integers(all.map(\.value.tokenId)),
+          .texts(all.map(\.value.version)), .integers(all.map(\.value.time)), .integers(all.map(\.value.position)),
+          .flags(all.map(\.value.isRefused))),
+        Self.forgetDevices(.texts(Array(Set(accounts))), .integer(Int64(DeviceContact.most))),
+      ])
+    }
+  }
+
+  private static let listDevices = Statement(
+    """
+    SELECT device.device_id, account.name, replace(account.account_id::text, '-', ''), member.name, device.token_id,
+      device.version, device.first_seen_at, device.last_seen_at, device.position, device.revoked_at, device.told_at
+    FROM fieldvault.device_contact AS device JOIN fieldvault.account AS account USING (account_id)
+      LEFT JOIN fieldvault.token AS token ON token.account_id = device.account_id AND token.token_id = device.token_id
+      LEFT JOIN fieldvault.member AS member ON member.account_id = token.account_id AND member.user_id = token.user_id
+    WHERE account.deleted_at IS NULL AND ($1::text IS NULL OR account.name = $1::text)
+    ORDER BY account.name COLLATE "C", device.last_seen_at DESC, device.device_id
+    """)
+
+  /// Returns the devices of an account, or of all accounts, by account and last request.
+  public func devices(of account: String?) throws -> [ListedDevice] {
+    try run { connection in
+      if let account, try connection.run(Self.accountByName(.text(account))).first({ !$0.flag(0) }) != true {
+        throw ServerError.noSuchAccount(account)
+      }
+      return try connection.run(Self.listDevices(.optional(account))).map { row in
+        ListedDevice(
+          id: row.text(0), account: AccountName(name: row.text(1), folder: row.text(2)), user: row.optionalText(3),
+          tokenId: row.integer(4), version: row.optionalText(5), firstSeenAt: row.integer(6),
+          lastSeenAt: row.integer(7),
+          position: row.optionalInteger(8), revokedAt: row.optionalInteger(9), toldAt: row.optionalInteger(10))
+      }
+    }
+  }
+
+  private static let usersOfDevice = Statement(
+    """
+    SELECT member.name FROM fieldvault.device_contact AS device
+      LEFT JOIN fieldvault.token AS token USING (account_id, token_id)
+      LEFT JOIN fieldvault.member AS member USING (account_id, user_id) WHERE device.device_id = $1::text
+    ORDER BY member.name COLLATE "C" NULLS LAST
+    """)
+  private static let revokeDevice = Statement(
+    """
+    UPDATE fieldvault.device_contact SET revoked_at = $2::bigint WHERE device_id = $1::text AND revoked_at IS NULL
+    """)
+
+  /// Revokes a device in all accounts that know it.
+  public func revokeDevice(_ id: String) throws -> Bool {
+    try change { connection in
+      guard let user = try connection.run(Self.usersOfDevice(.text(id))).first({ $0.optionalText(0) }) else {
+        throw ServerError.noSuchDevice(id)
+      }
+      let isNew =
+        try connection.run(Self.revokeDevice(.text(id), .integer(database.environment.now))).changedCount > 0
+      if isNew { try note(.revoked(device: id, of: user), connection) }
+      return isNew
+    }
+  }
+
+  private static let lastChange = Statement(
+    "SELECT last_sequence FROM fieldvault.account WHERE account_id = $1::uuid")
+
+  /// Returns the number of the last change of an account.
+  public func lastSequence(of account: AccountName) throws -> Int64 {
+    try run { connection in
+      try connection.run(Self.lastChange(AccountRow.key(account))).first { $0.integer(0) } ?? 0
+    }
+  }
+}
+
+extension PostgresDirectory {
   private static let insertToken = Statement(
     """
     INSERT INTO fieldvault.token (hash, account_id, user_id, role, label, created_at, expires_at)

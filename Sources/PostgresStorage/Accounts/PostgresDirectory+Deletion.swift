@@ -17,6 +17,7 @@ extension PostgresDirectory {
     FROM fieldvault.member AS member WHERE member.account_id = $1::uuid AND entry.actor = $3::text || member.name
     """)
   private static let removeTokens = Statement("DELETE FROM fieldvault.token WHERE account_id = $1::uuid")
+  private static let removeDevices = Statement("DELETE FROM fieldvault.device_contact WHERE account_id = $1::uuid")
   private static let removeUsers = Statement("DELETE FROM fieldvault.member WHERE account_id = $1::uuid")
   /// Waits for the transaction that changes the account just then. Later ones see the deletion.
   private static let markDeleted = Statement(
@@ -37,7 +38,8 @@ extension PostgresDirectory {
       _ = try connection.run([
         Self.markDeleted(id, .integer(database.environment.now)),
         Self.forgetUsers(id, number, .text(account.auditText)),
-        Self.forgetActors(id, number, .text(Member.auditNamePrefix)), Self.removeTokens(id), Self.removeUsers(id),
+        Self.forgetActors(id, number, .text(Member.auditNamePrefix)), Self.removeTokens(id),
+        Self.removeDevices(id), Self.removeUsers(id),
       ])
       try note(.deleted(account), by: member?.auditNumber, connection)
       return account

@@ -129,7 +129,10 @@ public final class PostgresDirectory: AccountDirectory {
   private static let memberByHash = Statement(
     """
     SELECT token.token_id, token.role, token.user_id, member.name, account.name,
-      replace(account.account_id::text, '-', ''), token.expires_at, member.record_uuid, account.limits_to_members
+      replace(account.account_id::text, '-', ''), token.expires_at, member.record_uuid, account.limits_to_members,
+      ARRAY (
+        SELECT device_id FROM fieldvault.device_contact AS device
+        WHERE device.account_id = token.account_id AND device.revoked_at IS NOT NULL)
     FROM fieldvault.token AS token
     JOIN fieldvault.member AS member USING (account_id, user_id)
     JOIN fieldvault.account AS account USING (account_id)
@@ -155,7 +158,7 @@ public final class PostgresDirectory: AccountDirectory {
           let account = AccountName(name: row.text(4), folder: row.text(5))
           let member = Member(
             tokenId: row.integer(0), role: role, userId: row.integer(2), name: row.text(3), account: account,
-            record: row.optionalText(7), limitsToMembers: row.flag(8))
+            record: row.optionalText(7), limitsToMembers: row.flag(8), revokedDevices: Set(row.texts(9)))
           return (member, row.optionalInteger(6))
         }
       } ?? nil

@@ -99,7 +99,8 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
     set(header)
     add(
       Self.setHeader(
-        account, .integer(header.lastSequence), .integer(header.horizon), .integer(header.forgottenVersion)))
+        account, .integer(header.lastSequence), .integer(header.horizon), .integer(header.forgottenVersion),
+        header.recordCount.map { .integer($0) } ?? .null))
     guard let epochStartedAt, let epoch = header.epochs.last else { return }
     add(Self.addEpoch(account, .text(epoch), .integer(header.epochStart), .integer(epochStartedAt)))
   }
@@ -204,9 +205,15 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
 extension PostgresRowsWriter {
   private static let setHeader = Statement(
     """
-    UPDATE fieldvault.account SET last_sequence = $2::bigint, horizon = $3::bigint, forgotten_version = $4::bigint
+    UPDATE fieldvault.account SET last_sequence = $2::bigint, horizon = $3::bigint, forgotten_version = $4::bigint,
+      record_count = $5::bigint, counted_sequence = $2::bigint
     WHERE account_id = $1::uuid
     """)
+  private static let recordCount = Statement(
+    "SELECT coalesce(sum(count), 0)::bigint FROM fieldvault.bucket WHERE account_id = $1::uuid")
+
+  func countRecords() throws -> Int64 { try run(Self.recordCount(account)).first { $0.integer(0) } ?? 0 }
+
   private static let addEpoch = Statement(
     """
     UPDATE fieldvault.account SET epochs = epochs || $2::text, epoch_start = $3::bigint, epoch_started_at = $4::bigint

@@ -298,5 +298,8 @@ enum BookkeepingSchema {
 
           CREATE INDEX ServerMembership_holder ON ServerMembership (holder, project);
           """),
+      MigrationFile(
+        version: 13, name: "number_of_records",
+        sql: "ALTER TABLE ServerState ADD COLUMN recordCount INTEGER; -- without deleted ones; NULL until it is needed"),
     ])
 }

@@ -17,11 +17,13 @@ class EmbeddedRows: AccountRows {
 
   final func header() throws -> AccountHeader {
     var header = AccountHeader(lastSequence: 0, horizon: 0, forgottenVersion: 0, epochs: [], epochStart: 0)
-    try connection.withStatement("SELECT lastSequence, horizon, forgottenVersion FROM ServerState") { statement in
+    try connection.withStatement("SELECT lastSequence, horizon, forgottenVersion, recordCount FROM ServerState") {
+      statement in
       guard try statement.step() else { return }
       header.lastSequence = try statement.row.decode(at: 0)
       header.horizon = try statement.row.decode(at: 1)
       header.forgottenVersion = try statement.row.decode(at: 2)
+      header.recordCount = try statement.row.decode(at: 3)
     }
     try connection.withStatement("SELECT epoch, startSequence FROM ServerEpoch ORDER BY number") { statement in
       while try statement.step() {

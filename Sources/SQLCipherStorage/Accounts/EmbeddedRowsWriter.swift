@@ -150,10 +150,15 @@ final class EmbeddedRowsWriter: EmbeddedRows, AccountRowsWriting {
     newReferenceCount = 0
   }
 
+  func countRecords() throws -> Int64 {
+    try connection.fetchOne("SELECT coalesce(sum(count), 0) FROM ServerBucket", as: Int64.self) ?? 0
+  }
+
   private func set(_ header: AccountHeader, startedAt: Int64?) throws {
     try run(
-      "UPDATE ServerState SET lastSequence = ?, horizon = ?, forgottenVersion = ?", .integer(header.lastSequence),
-      .integer(header.horizon), .integer(header.forgottenVersion))
+      "UPDATE ServerState SET lastSequence = ?, horizon = ?, forgottenVersion = ?, recordCount = ?",
+      .integer(header.lastSequence), .integer(header.horizon), .integer(header.forgottenVersion),
+      header.recordCount.sqlArgument)
     guard let startedAt, let epoch = header.epochs.last else { return }
     try run(
       "INSERT INTO ServerEpoch (number, epoch, startSequence, startedAt) VALUES (?, ?, ?, ?)",

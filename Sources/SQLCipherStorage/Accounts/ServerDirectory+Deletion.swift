@@ -43,6 +43,7 @@ extension ServerDirectory {
       """)
     try connection.execute(
       "DELETE FROM Token WHERE userId IN (SELECT userId FROM Member WHERE accountId = \(id))")
+    try connection.execute("DELETE FROM DeviceContact WHERE accountId = \(id)")
     try connection.execute("DELETE FROM Member WHERE accountId = \(id)")
     try connection.execute("UPDATE Account SET deletedAt = \(environment.date) WHERE accountId = \(id)")
     try note(.deleted(account), by: member?.auditNumber, connection)

@@ -129,5 +129,24 @@ enum DirectorySchema {
           CREATE INDEX AuditEntry_user ON AuditEntry (user) WHERE user IS NOT NULL;
           CREATE INDEX AuditEntry_actor ON AuditEntry (actor);
           """),
+      MigrationFile(
+        version: 9, name: "contacts_of_devices",
+        sql: """
+          -- The last requests of each device.
+          CREATE TABLE DeviceContact (
+            accountId INTEGER NOT NULL REFERENCES Account (accountId),
+            deviceId TEXT NOT NULL,
+            tokenId INTEGER NOT NULL, -- of its last request
+            version TEXT, -- of its program
+            firstSeenAt INTEGER NOT NULL, -- milliseconds since 1970
+            lastSeenAt INTEGER NOT NULL, -- at most a minute late
+            position INTEGER, -- of the last change that it has read
+            revokedAt INTEGER,
+            toldAt INTEGER, -- when it was told that it is revoked
+            PRIMARY KEY (accountId, deviceId)
+          ) STRICT, WITHOUT ROWID;
+
+          CREATE INDEX DeviceContact_revoked ON DeviceContact (accountId, deviceId) WHERE revokedAt IS NOT NULL;
+          """),
     ])
 }

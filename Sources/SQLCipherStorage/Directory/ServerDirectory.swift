@@ -77,7 +77,8 @@ public final class ServerDirectory: AccountDirectory {
     return try database.read { connection in
       try connection.withStatement(
         """
-        SELECT tokenId, role, Member.userId, Member.name, Account.name, Account.folder, recordUuid, limitsToMembers
+        SELECT tokenId, role, Member.userId, Member.name, Account.name, Account.folder, recordUuid, limitsToMembers,
+          accountId
         FROM Token JOIN Member USING (userId) JOIN Account USING (accountId)
         WHERE hash = ? AND revokedAt IS NULL AND (expiresAt IS NULL OR expiresAt > ?)
         """
@@ -89,7 +90,8 @@ public final class ServerDirectory: AccountDirectory {
           tokenId: try statement.row.decode(at: 0), role: role, userId: try statement.row.decode(at: 2),
           name: try statement.row.decode(at: 3),
           account: AccountName(name: try statement.row.decode(at: 4), folder: try statement.row.decode(at: 5)),
-          record: try statement.row.decode(at: 6), limitsToMembers: try statement.row.decode(at: 7))
+          record: try statement.row.decode(at: 6), limitsToMembers: try statement.row.decode(at: 7),
+          revokedDevices: try Self.revokedDevices(of: try statement.row.decode(at: 8), connection))
       }
     }
   }
@@ -116,4 +118,25 @@ public final class ServerDirectory: AccountDirectory {
         "SELECT name, folder FROM Account WHERE deletedAt IS NULL ORDER BY accountId", as: String.self, String.self)
     }.map { AccountName(name: $0.0, folder: $0.1) }
   }
+}
+
+extension ServerDirectory {
+  /// Returns the stored time of retention; `nil` before its start.
+  public func retentionTime() throws -> Int64? {
+    try database.read { try $0.fetchOne("SELECT milliseconds FROM RetentionTime", as: Int64.self) }
+  }
+
+  /// Stores the time of retention, which never steps back.
+  public func storeRetentionTime(_ time: Int64) throws {
+    try database.write { connection in
+      _ = try connection.execute(
+        """
+        INSERT INTO RetentionTime (id, milliseconds) VALUES (1, \(time))
+        ON CONFLICT (id) DO UPDATE SET milliseconds = max(milliseconds, excluded.milliseconds)
+        """)
+    }
+  }
+
+  /// Returns `true`: one server at a time uses a folder.
+  public func ownsRetention(at now: Int64, until end: Int64) -> Bool { true }
 }

@@ -106,6 +106,8 @@ struct AccountState {
     note(.row(name, changes.records[name]))
     let original = changes.records[name].map(\.old) ?? stored
     changes.records[name] = (original, row)
+    let growth = (row?.counted == nil ? 0 : 1) - (stored?.counted == nil ? 0 : 1)
+    if growth != 0, let count = header.recordCount { changeHeader { $0.recordCount = count + Int64(growth) } }
     if let stored, let bucket = stored.counted { change(bucket) { $0.remove(stored.digest) } }
     if let row, let bucket = row.counted { change(bucket) { $0.add(row.digest) } }
     if stored?.keys.unique != row?.keys.unique || stored?.keys.released != row?.keys.released {

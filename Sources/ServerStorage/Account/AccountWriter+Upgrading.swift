@@ -175,6 +175,8 @@ extension AccountWriter {
     isRebuilding = true
     defer { isRebuilding = false }
     try rows.removeDerived()
+    // Each record is counted again as it gets its digest.
+    if state.header.recordCount != nil { state.changeHeader { $0.recordCount = 0 } }
     var (live, deleted): ([RecordName], [RecordName]) = ([], [])
     try forEachRow { row in
       if row.record.state.isDeleted { deleted.append(row.name) } else { live.append(row.name) }

@@ -97,6 +97,16 @@ package final class AccountWriter: RecordWriting {
   package var epochs: EpochHistory { EpochHistory(epochs: state.header.epochs) }
   package var lastSequence: Int64 { state.header.lastSequence }
   package var horizon: Int64 { state.header.horizon }
+
+  package var recordCount: Int64 {
+    get throws {
+      if let known = state.header.recordCount { return known }
+      // Changes that are not written yet belong to the sum, too.
+      let count = try rows.countRecords() + state.digests.values.reduce(0) { $0 + $1.count }
+      state.changeHeader { $0.recordCount = count }
+      return count
+    }
+  }
   package var hasJobs: Bool { !state.jobs.isEmpty }
   package var largestStoredTime: Int64? { get throws { try reader.largestStoredTime } }
 

@@ -86,6 +86,18 @@ public protocol AccountDirectory: Sendable {
   /// - Parameter times: by the number of the token, in milliseconds since 1970-01-01 UTC.
   func noteUse(of times: [Int64: Int64]) throws
 
+  /// Stores the last requests of devices.
+  func note(_ contacts: [DeviceContact.Key: DeviceContact]) throws
+  /// Returns the devices of an account, or of all accounts, by account and last request.
+  /// - Throws: ``ServerError`` with `noSuchAccount`.
+  func devices(of account: String?) throws -> [ListedDevice]
+  /// Revokes a device in all accounts that know it. It is refused from its next request on.
+  /// - Returns: `false` if it was already revoked.
+  /// - Throws: ``ServerError`` with `noSuchDevice`.
+  func revokeDevice(_ id: String) throws -> Bool
+  /// Returns the number of the last change of an account.
+  func lastSequence(of account: AccountName) throws -> Int64
+
   /// Adds an event to the audit log. The functions of this protocol that change accounts, users and tokens add theirs themselves, in
   /// the transaction of the change.
   /// - Parameter member: the acting user of the server; `nil` for the system's user that runs this process.
@@ -179,6 +191,11 @@ extension ServerError {
   /// The account is unknown.
   package static func noSuchAccount(_ name: String) -> ServerError {
     ServerError(.noSuchAccount, "no account \(name)", remedy: .showAccounts)
+  }
+
+  /// The device is unknown.
+  package static func noSuchDevice(_ id: String) -> ServerError {
+    ServerError(.noSuchDevice, "no device \(id)", remedy: .showDevices)
   }
 
   /// The token is unknown.

@@ -8,6 +8,7 @@ public struct AuditEvent: Sendable, Equatable {
     case userRevoked = "user revoked"
     case tokenAdded = "token added"
     case tokenRevoked = "token revoked"
+    case deviceRevoked = "device revoked"
     case userLinked = "user linked"
     case membershipChanged = "membership changed"
     case accountExported = "account exported"
@@ -91,6 +92,12 @@ public struct AuditEvent: Sendable, Equatable {
   /// A token was revoked.
   package static func revoked(token id: Int64, of user: String) -> AuditEvent {
     AuditEvent(.tokenRevoked, user: user, ["token \(id)"])
+  }
+
+  /// A device was revoked.
+  /// - Parameter user: the user of its last request; `nil` if the token is removed.
+  package static func revoked(device id: String, of user: String?) -> AuditEvent {
+    AuditEvent(.deviceRevoked, user: user, ["device \(id)"])
   }
 
   /// The accounts began a new epoch.

@@ -43,11 +43,13 @@ extension Round {
       switch cause {
       case .unfollowed: report.left += count
       case .lost: report.lost.removed += count
+      case .revoked: report.revoked.removed += count
       }
     case (.endPass(let cause, let plan), .decided):
       // The rest may have waited for records that have left since.
       if leaving.removed > 0, leaving.removed < plan.records.count { return then([.leaving(.begin(cause))]) }
       endPasses(cause, plan, leaving.removed > 0 ? plan.kept : plan.remaining)
+    case (.end(.revoked, _), .stored(.done)): endStep(.removedRecords)
     case (.end, .stored(.done)): break
     default: failUnexpectedly()
     }
@@ -57,6 +59,7 @@ extension Round {
     let unsent = kept.filter { $0.reason != .referenced }.reduce(0) { $0 + $1.count }
     switch cause {
     case .unfollowed: leaving.heldBack = unsent
+    case .revoked: report.revoked.kept = kept
     case .lost: (report.lost.kept, report.lost.followed) = (kept, plan.followed)
     }
     then([.leaving(.end(cause, isDone: unsent == 0))])

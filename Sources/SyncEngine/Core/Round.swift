@@ -208,6 +208,7 @@ package struct Round: Sendable {
     case .wait(let seconds):
       isWaiting = true
       effects.append(.wait(seconds: seconds))
+    case .removeRecords: then([.leaving(.begin(.revoked))])
     case .finish(let outcome): finishRound(outcome)
     }
   }

@@ -68,6 +68,7 @@ public struct RoundPlan: Equatable, Sendable {
       singles = max(0, singles - sent)
       step = nextBatch
     case .waited: step = afterWait
+    case .removedRecords: step = .finish(.paused)
     case .failed(let responseClass, let operations): fail(responseClass, operations)
     }
   }
@@ -88,6 +89,7 @@ public struct RoundPlan: Equatable, Sendable {
     case (.cancelled, _): step = .finish(.cancelled)
     case (.unreachable, _): step = .finish(.offline)
     case (.pauseCredentials, _), (.schemaTooOld, _), (.otherProtocol, _): step = .finish(.paused)
+    case (.deviceRevoked, _): step = .removeRecords
     case (.newEpoch, _) where epochs < Self.mostEpochs:
       epochs += 1
       step = .reconcile

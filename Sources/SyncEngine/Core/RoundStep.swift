@@ -13,6 +13,8 @@ public enum RoundStep: Equatable, Sendable {
   case push(limit: Int, byAge: Bool)
   /// Waits, then continues.
   case wait(seconds: Int)
+  /// Removes the records that the server has, because the device is revoked.
+  case removeRecords
   /// Tidies up and ends.
   case finish(RoundOutcome)
 
@@ -28,6 +30,7 @@ public enum RoundStep: Equatable, Sendable {
     case .fetchParents: "fetching records that others refer to"
     case .push: "sending a batch"
     case .wait(let seconds): "waiting \(seconds) s because the server asked for that"
+    case .removeRecords: "removing the records of a revoked device"
     case .finish: "ending"
     }
   }
@@ -61,6 +64,8 @@ public enum StepResult: Equatable, Sendable {
   /// that this device lacks.
   case pushed(sent: Int, sawOthers: Bool)
   case waited
+  /// The records of a revoked device have left it as far as they can.
+  case removedRecords
   /// A request with this number of operations failed.
   case failed(ResponseClass, operations: Int)
 }

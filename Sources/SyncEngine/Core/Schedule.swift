@@ -112,7 +112,8 @@ package struct Schedule: Equatable, Sendable {
       }
     case .ended(let outcome, let failure, let due, let jitter):
       request.isFull = request.isFull && outcome != .done
-      if outcome == .paused { pause = failure == .pauseCredentials ? .user : .server } else { pause = nil }
+      let needsUser = failure == .pauseCredentials || failure == .deviceRevoked
+      if outcome == .paused { pause = needsUser ? .user : .server } else { pause = nil }
       // A worker that only pulls does not send due operations.
       ended(outcome, now, nextDue: request.pushes ? due : nil, jitter)
     case .refused(let isMetered):

@@ -35,6 +35,8 @@ public struct SyncReport: Equatable, Sendable {
   public var heldBack = 0
   /// The records of projects of which the user is no longer a member.
   public var lost = LostRecords()
+  /// The records that the server has, after its operator revoked this device.
+  public var revoked = LostRecords()
   /// Lists of a REST API that could not be fetched completely, each with its problem.
   public private(set) var lists: [FetchedList] = []
   /// The bytes of the request bodies.
@@ -53,7 +55,8 @@ public struct SyncReport: Equatable, Sendable {
 
   /// Whether any record changed, on this device or on the server.
   public var hasDone: Bool {
-    pushed + pulled + repaired + left + lost.removed + conflicts + failed + filesSent + filesFetched + filesFailed > 0
+    pushed + pulled + repaired + left + lost.removed + revoked.removed + conflicts + failed + filesSent + filesFetched
+      + filesFailed > 0
   }
 
   /// Adds the results of another round and adopts its outcome.
@@ -74,6 +77,8 @@ public struct SyncReport: Equatable, Sendable {
     heldBack += other.heldBack
     lost.removed += other.lost.removed
     (lost.kept, lost.followed) = (other.lost.kept, other.lost.followed)
+    revoked.removed += other.revoked.removed
+    revoked.kept = other.revoked.kept
     lists.removeAll { list in other.lists.contains { $0.entityType == list.entityType } }
     lists += other.lists
     bytesSent += other.bytesSent
@@ -103,7 +108,7 @@ public struct SyncReport: Equatable, Sendable {
   }
 }
 
-/// The records of projects of which the user is no longer a member. The device removes them without a question.
+/// The records of projects of which the user is no longer a member, or of a revoked device. The device removes them without a question.
 public struct LostRecords: Equatable, Sendable {
   /// The number of removed records.
   public var removed = 0

@@ -6,7 +6,8 @@
 package struct DigestSum: Equatable, Sendable {
   /// The words of the sum, the most significant first.
   private var words: [UInt64] = [0, 0, 0, 0]
-  private var count: Int64 = 0
+  /// The number of records.
+  package private(set) var count: Int64 = 0
 
   package init() {}
 

@@ -20,8 +20,12 @@ public struct ServerProblem: Equatable, Sendable {
   public static let keyReused = "urn:fieldvault:key-reused"
   /// Another copy of the vault has pushed under the same device id.
   public static let deviceCopied = "urn:fieldvault:device-copied"
+  /// The operator has revoked the device.
+  public static let deviceRevoked = "urn:fieldvault:device-revoked"
   /// The record belongs to a project of which the user is no member.
   public static let notMember = "urn:fieldvault:not-a-member"
+  /// The account or the user has as many records, devices or bytes as the operator allows.
+  public static let quotaExceeded = "urn:fieldvault:quota-exceeded"
   /// The server does not accept the device's version of the wire format.
   public static let otherProtocol = "urn:fieldvault:protocol"
 

@@ -1,3 +1,9 @@
+/// The version of FieldVault: of the library and of its programs.
+public enum ProductVersion {
+  /// The version, such as `0.3.0`.
+  public static let current = "0.3.0"
+}
+
 /// The version of the wire format that `WireFormat.md` specifies.
 public enum WireProtocol {
   /// The version that this program speaks.
@@ -6,6 +12,8 @@ public enum WireProtocol {
   public static let accepted: ClosedRange<Int64> = 2...2
   /// The request header in which a device sends its version.
   public static let header = "FieldVault-Protocol"
+  /// The request header in which a device sends its id.
+  public static let deviceHeader = "FieldVault-Device"
 
   /// Returns whether a server accepts a request, judged by the value of its version header.
   public static func accepts(_ header: String?) -> Bool {

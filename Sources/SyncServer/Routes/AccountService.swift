@@ -55,7 +55,7 @@ struct AccountService: Sendable {
     let page = ChangesRequest(
       viewer: records.viewer(member), cursor: request.cursor,
       limit: min(ChangesPage.greatestLimit, records.limits.pageSize))
-    let (export, changes) = try await records.page(page, of: member.account)
+    let (export, changes, _) = try await records.page(page, of: member.account)
     return .json(try export.json(with: changes))
   }
 }
@@ -123,7 +123,7 @@ public final class AccountExportSource: Sendable {
   /// Returns a page of all records of the account.
   public func page(after cursor: String?) async throws -> AccountExportPage {
     let request = ChangesRequest(viewer: Viewer(userId: 0), cursor: cursor, limit: ChangesPage.greatestLimit)
-    var (page, records) = try await read(request, environment.now)
+    var (page, records, _) = try await read(request, environment.now)
     page.page.changes = try records.map { try $0.complete() }
     return page
   }

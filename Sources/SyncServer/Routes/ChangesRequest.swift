@@ -11,8 +11,8 @@ struct ChangesRequest: Sendable {
   /// Only records of these projects and records without a project; `nil` for all.
   var projects: Set<String>?
 
-  /// A page without its records, and the records.
-  typealias Page = (page: AccountExportPage, records: [RecordText])
+  /// A page without its records, the records, and the number of the last change that the user has read with it.
+  typealias Page = (page: AccountExportPage, records: [RecordText], position: Int64)
 
   /// Returns a page for the user.
   /// - Throws: ``HTTPProblem`` with 410 for a cursor from which the server cannot continue.
@@ -37,7 +37,7 @@ struct ChangesRequest: Sendable {
       page,
       ChangesPage(
         serverTime: now, epoch: epoch, changes: [], cursor: next.text,
-        hasMore: page.remaining > 0, remaining: Int64(page.remaining)), since: floor)
+        hasMore: page.remaining > 0, remaining: Int64(page.remaining)), since: next.position)
   }
 
   /// Returns a page for a limited user: first the older records of projects that the user has gained, then the changes after the
@@ -77,12 +77,13 @@ struct ChangesRequest: Sendable {
       ChangesPage(
         serverTime: now, epoch: epoch, changes: [], cursor: next.text,
         hasMore: hasMore, remaining: hasMore ? Int64(max(1, page.remaining)) : 0,
-        removedProjects: cursor?.members.map { scope.lost(since: $0.followed).sorted() } ?? []), since: position.floor)
+        removedProjects: cursor?.members.map { scope.lost(since: $0.followed).sorted() } ?? []),
+      since: next.position)
   }
 
   /// Counts the records that changed after the first page. They are the last ones of a page.
-  private static func counted(_ page: ChangePage, _ result: ChangesPage, since floor: Int64) -> Page {
-    let late = page.records.count { $0.sequence > floor }
-    return (AccountExportPage(result, late: Int64(late)), page.records.map(\.content))
+  private static func counted(_ page: ChangePage, _ result: ChangesPage, since start: ChangePosition) -> Page {
+    let late = page.records.count { $0.sequence > start.floor }
+    return (AccountExportPage(result, late: Int64(late)), page.records.map(\.content), start.sequence)
   }
 }

@@ -19,6 +19,21 @@ extension HTTPProblem {
   static let deviceCopied = HTTPProblem(
     409, "The vault was copied", "another copy of the vault pushes with the same deviceId",
     type: ServerProblem.deviceCopied)
+  static let deviceRevoked = HTTPProblem(
+    403, "The device is revoked", "the operator of the server has revoked this device",
+    type: ServerProblem.deviceRevoked)
+  static func tooManyRecords(_ limit: Int) -> HTTPProblem {
+    HTTPProblem(
+      403, "The account has too many records",
+      "the account has \(limit) records, which is its limit; delete unneeded ones, or ask the operator of the server for a higher limit",
+      type: ServerProblem.quotaExceeded)
+  }
+  static func tooManyDevices(_ limit: Int) -> HTTPProblem {
+    HTTPProblem(
+      403, "The account has too many devices",
+      "the account has \(limit) devices, which is its limit; ask the operator of the server for a higher limit",
+      type: ServerProblem.quotaExceeded)
+  }
   static let notForAdmins = HTTPProblem(
     403, "The role of the token does not allow this", "a token with the role admin can neither push nor pull")
 }

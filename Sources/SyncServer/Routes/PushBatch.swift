@@ -12,6 +12,8 @@ struct PushBatch {
   let storedAt: Int64
   let role: TokenRole
   let viewer: Viewer
+  /// The greatest number of records of the account; `nil` without a limit.
+  let recordLimit: Int?
   let log: RequestLog
   /// Records of which an operation of this request was not stored, with that operation.
   private var notStored: [RecordName: SentOperation] = [:]
@@ -20,7 +22,7 @@ struct PushBatch {
 
   init(
     entities: [String: EntityDescription], epochs: EpochHistory, now: Int64, storedAt: Int64, role: TokenRole,
-    viewer: Viewer, log: RequestLog
+    viewer: Viewer, recordLimit: Int? = nil, log: RequestLog
   ) {
     self.entities = entities
     self.epochs = epochs
@@ -28,6 +30,7 @@ struct PushBatch {
     self.storedAt = storedAt
     self.role = role
     self.viewer = viewer
+    self.recordLimit = recordLimit
     self.log = log
   }
 
@@ -78,7 +81,8 @@ struct PushBatch {
       return .waiting(for: other)
     }
     let handler = PushHandler(
-      entities: entities, storage: storage, epochs: epochs, role: role, now: now, storedAt: storedAt)
+      entities: entities, storage: storage, epochs: epochs, role: role, recordLimit: recordLimit, now: now,
+      storedAt: storedAt)
     do {
       // The effect and the response are stored together or not at all.
       let (outcome, taken) = try storage.attempt {

@@ -25,14 +25,17 @@ struct SyncService: Sendable {
   /// Receives the result of each operation.
   private let counted: @Sendable (PushResult.Outcome) -> Void
   private let waiting: Locked<WaitingPlaces>
+  /// Notes the requests of devices; `nil` to note none.
+  private let contacts: Contacts?
   /// Whether the schemas have records that make users members of projects.
   private let hasMemberships: Bool
 
   init(
     storage: any RecordStorage, limits: ServerLimits, serverUuid: String, log: RequestLog, environment: Environment,
     isPresigned: Bool = false, storingTime: @escaping @Sendable (Int64) -> Int64 = { $0 },
-    counted: @escaping @Sendable (PushResult.Outcome) -> Void = { _ in }
+    counted: @escaping @Sendable (PushResult.Outcome) -> Void = { _ in }, contacts: Contacts? = nil
   ) {
+    self.contacts = contacts
     (self.storage, self.limits, self.serverUuid, self.log) = (storage, limits, serverUuid, log)
     (self.environment, self.isPresigned, self.storingTime) = (environment, isPresigned, storingTime)
     self.counted = counted
@@ -87,7 +90,7 @@ struct SyncService: Sendable {
   }
 
   /// Refuses an administrator, except for the account itself and its export. An administrator neither pushes nor pulls.
-  static func authorize(_ member: Member, _ pattern: String) throws(HTTPProblem) {
+  static func authorize(_ member: Member, _ pattern: String, _: Request) throws(HTTPProblem) {
     guard member.role != .admin || AccountService.patternsOfAdmins.contains(pattern) else { throw .notForAdmins }
   }
 
@@ -145,25 +148,34 @@ extension SyncService {
     let sent = try request.operations.map { operation throws(HTTPProblem) in try SentOperation(operation) }
     try checkSchemas(of: sent)
     try PushId.check(request.deviceId, "deviceId")
+    // A client may name its device in the body only.
+    if call.request.device == nil { try contacts?.admit(request.deviceId, call.caller) }
     let (device, cursor) = (request.deviceId, request.cursor)
     let mark = DeviceCounter(counter: request.deviceCounter, operations: sent.map(\.content))
     // A client that disconnects cancels its request. The work continues, and the repeated request finds the stored
     // responses.
     let (role, viewer, storedAt) = (call.caller.role, viewer(call.caller), storingTime(now))
-    let work = startTask { [storage, now, log] in
+    let work = startTask { [storage, now, log, limits] in
       try await storage.write(call.caller.account) { [entities = storage.entities] data in
         data.sender = viewer
         try data.prepare(sent.map { $0.outline(in: entities) })
-        if mark.provesCopy(after: try data.mark(of: device)) { throw HTTPProblem.deviceCopied }
+        let known = try data.mark(of: device)
+        if mark.provesCopy(after: known) { throw HTTPProblem.deviceCopied }
+        if known == nil, let most = limits.devicesPerAccount, try data.deviceIds.count >= most {
+          throw HTTPProblem.tooManyDevices(most)
+        }
         try data.keep(mark, of: device, at: storedAt)
         let batch = PushBatch(
           entities: entities, epochs: try data.epochs, now: now, storedAt: storedAt, role: role, viewer: viewer,
-          log: log)
+          recordLimit: limits.recordsPerAccount, log: log)
         return try Self.perform(sent, cursor: cursor, batch, in: data)
       }
     }
     let response = try await work.value
     for result in response.results { counted(result.outcome) }
+    if let cursor = response.cursor {
+      contacts?.note(device, call.caller, hasRead: try Cursor(cursor).position.sequence)
+    }
     return .json(response.wire, device: device)
   }
 
@@ -213,7 +225,8 @@ extension SyncService {
     let projects = try call.projects()
     let request = ChangesRequest(
       viewer: viewer(call.caller), cursor: call.request.query["cursor"], limit: limit, projects: projects)
-    let (page, records) = try await page(request, of: call.caller.account)
+    let (page, records, position) = try await page(request, of: call.caller.account)
+    contacts?.note(call.request.device, call.caller, hasRead: position)
     return .json(try page.page.json(with: records))
   }
 
@@ -234,6 +247,8 @@ extension SyncService {
     if let device, !PushId.isValid(device) {
       throw HTTPProblem.invalid("deviceId must have 1 to \(PushId.greatestLength) bytes", field: "deviceId")
     }
+    if let device, call.request.device == nil { try contacts?.admit(device, call.caller) }
+    contacts?.note(device ?? call.request.device, call.caller, hasRead: cursor.position.sequence)
     let projects = try call.projects()
     let viewer = viewer(call.caller)
     guard viewer.isLimited == (cursor.members != nil) else { throw HTTPProblem.unknownCursor }

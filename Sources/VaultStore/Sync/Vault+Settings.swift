@@ -75,6 +75,11 @@ extension Vault {
         try SyncSettings.set(.remoteToken, token, in: connection)
         try SyncSettings.set(.remoteTokenCommand, tokenCommand, in: connection)
       }
+      // The server refuses the id of a revoked device, whatever the token.
+      if token != nil || tokenCommand != nil, try SyncSettings.value(.isRevoked, in: connection) != nil {
+        try SyncSettings.set(.isRevoked, nil, in: connection)
+        try SyncSettings.drawDevice(reason: "revoked", in: connection)
+      }
       if authorities != nil || !isSame { try SyncSettings.set(.remoteAuthorities, authorities, in: connection) }
       try SyncSettings.set(.pause, nil, in: connection)
       try SyncSettings.requestRound(in: connection)
@@ -103,6 +108,9 @@ extension Vault {
   package func remoteToken() throws -> String? {
     try database.read { try SyncSettings.value(.remoteToken, in: $0) }
   }
+
+  /// Returns the id of this device at the server; `nil` before the first contact.
+  package func deviceId() throws -> String? { try database.read { try SyncSettings.value(.deviceId, in: $0) } }
 
   /// Returns the token for requests to an address; `nil` if the vault has another server now, or no token.
   package func remoteToken(for url: String) throws -> String? {
@@ -152,6 +160,8 @@ extension Vault {
     case recompress
     /// A ``LocationStripping``: `false`, `true` or `require`.
     case stripLocation = "strip-location"
+    /// `true` or `false`: whether the records and files that the server has are removed when its operator revokes this device.
+    case removeWhenRevoked = "remove-when-revoked"
     /// `all`, `active`, or the UUIDs of the followed projects, separated by commas.
     case projects
   }
@@ -168,6 +178,7 @@ extension Vault {
       case .download: return try SyncSettings.value(.download, in: connection) ?? "thumbnails"
       case .recompress: return try SyncSettings.value(.recompress, in: connection) ?? "off"
       case .stripLocation: return try SyncSettings.value(.stripLocation, in: connection) ?? "false"
+      case .removeWhenRevoked: return try SyncSettings.value(.removeWhenRevoked, in: connection) ?? "false"
       case .projects:
         if try SyncSettings.value(.activeProjects, in: connection) != nil { return "active" }
         let scopes = try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)
@@ -210,6 +221,7 @@ extension Vault {
       case .recompress: try SyncSettings.set(.recompress, try Self.longestSide(value), in: connection)
       case .stripLocation:
         try SyncSettings.set(.stripLocation, oneOf(LocationStripping.allCases.map(\.rawValue)), in: connection)
+      case .removeWhenRevoked: try SyncSettings.set(.removeWhenRevoked, oneOf(["true", "false"]), in: connection)
       case .projects: try Self.follow(value, transaction)
       }
       try SyncSettings.requestRound(in: connection)

@@ -94,7 +94,7 @@ final class SimulatedDevice: WatchedDevice, @unchecked Sendable {
     limits.idleSeconds = 30
     let transport = HTTPTransport(
       address: try ServerAddress(Self.url), limits: limits, clock: machine.environment.clock,
-      backend: network.backend(of: name)
+      backend: network.backend(of: name), device: { try vault.deviceId() }
     ) { try vault.remoteToken(for: Self.url) }
     let remote: any Remote =
       if let routes {

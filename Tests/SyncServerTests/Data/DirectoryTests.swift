@@ -58,6 +58,17 @@ import Testing
     try checkAuditLog(of: directory, time, actor: "olga as root")
   }
 
+  @Test("Devices are known by their last requests, and can be revoked")
+  func devices() throws {
+    let temporary = try TemporaryFolder()
+    var folder = try ServerFolder(temporary.path + "/data", isCreating: true)
+    let time = TestClock(1_767_225_600_000, isRunning: false)
+    folder.environment = Environment(clock: time.clock, random: .system)
+    let directory = try ServerDirectory(in: folder)
+    defer { directory.close() }
+    try checkDevices(of: directory, time)
+  }
+
   @Test("Users have records, and accounts limit devices to memberships")
   func memberships() throws {
     let folder = try TemporaryFolder()

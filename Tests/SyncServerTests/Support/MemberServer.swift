@@ -31,7 +31,7 @@ final class MemberServer {
 
   init(
     _ engine: Engine, isLimited: Bool = true, schema: Schema = RestorationSchema.schema,
-    objectStore: ObjectStore? = nil
+    objectStore: ObjectStore? = nil, _ limit: (inout ServerLimits) -> Void = { _ in }
   ) throws {
     folder = try TemporaryFolder()
     let source: FieldVaultServer.Source
@@ -51,6 +51,7 @@ final class MemberServer {
     }
     var limits = ServerLimits()
     limits.requestBurst = 1_000_000
+    limit(&limits)
     var settings = FieldVaultServer.Settings(source, listen: "127.0.0.1:0", schemas: [schema], limits: limits)
     settings.objectStore = objectStore
     self.settings = settings

@@ -80,7 +80,7 @@ final class LocalServer {
   }
 
   /// Returns the result of a closure over the users of the server's data.
-  private func withDirectory<Result>(_ body: (any AccountDirectory) throws -> Result) throws -> Result {
+  func withDirectory<Result>(_ body: (any AccountDirectory) throws -> Result) throws -> Result {
     guard let database = try TestEngine.database(of: folder.path, environment) else {
       let directory = try ServerDirectory(in: try ServerFolder(folder.path + "/data", isCreating: false))
       defer { directory.close() }
@@ -162,7 +162,10 @@ final class Device: Sendable {
     limits.connectSeconds = 600
     limits.idleSeconds = 600
     limits.wholeSeconds = 1200
-    let remote = FieldVaultRemote(transport: HTTPTransport(address: address, limits: limits) { token })
+    let transport = HTTPTransport(
+      address: address, limits: limits, authorities: nil, proxies: .system, renewal: nil,
+      device: { try vault.deviceId() }, token: { token })
+    let remote = FieldVaultRemote(transport: transport)
     return SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
   }
 

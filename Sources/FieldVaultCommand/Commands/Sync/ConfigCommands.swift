@@ -64,7 +64,7 @@ enum ConfigSetCommand: ProgramCommand {
       if hasRemote { context.hint("The change takes effect with the next 'fieldvault sync'.") }
     case .storageLimit: try tellOfRoom(vault, context)
     case .recompress, .stripLocation: context.hint("The change applies to images attached from now on.")
-    case .mode, .unmeteredOnly, .unmeteredFiles, .upload: break
+    case .mode, .unmeteredOnly, .unmeteredFiles, .upload, .removeWhenRevoked: break
     }
   }
 
@@ -92,7 +92,8 @@ private enum ConfigFormat {
       for (name, value) in values {
         switch name {
         case .stripLocation where value == LocationStripping.required.rawValue: json.member(name.rawValue, value)
-        case .unmeteredOnly, .unmeteredFiles, .stripLocation: json.member(name.rawValue, value == "true")
+        case .unmeteredOnly, .unmeteredFiles, .stripLocation, .removeWhenRevoked:
+          json.member(name.rawValue, value == "true")
         case .mode, .projects, .storageLimit, .upload, .download, .recompress: json.member(name.rawValue, value)
         }
       }

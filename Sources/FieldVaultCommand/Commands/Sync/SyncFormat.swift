@@ -17,6 +17,9 @@ enum SyncFormat {
     if report.lost.removed > 0 {
       done.append("removed \(countText(report.lost.removed)) of projects that the user has lost")
     }
+    if report.revoked.removed > 0 {
+      done.append("removed \(countText(report.revoked.removed)) because the device is revoked")
+    }
     var sentences: [String] = []
     if !done.isEmpty { sentences.append(capitalised(done.joined(separator: ", "))) }
     if report.hasCompared, report.repaired == 0 { sentences.append("Compared all records, no differences") }
@@ -40,13 +43,14 @@ enum SyncFormat {
     if report.heldBack > 0 {
       sentences.append("\(recordsText(report.heldBack)) of unfollowed projects stay until they are sent")
     }
-    sentences += lost(report.lost)
+    sentences += lost(report.lost, "of projects that the user has lost") + lost(report.revoked, "on the revoked device")
     if status.kept > 0 { sentences.append("\(recordsText(status.kept)) from the server cannot be stored yet") }
     return sentences.joined(separator: ". ") + "."
   }
 
-  /// The records of lost projects that stay, each with the action that lets it leave.
-  private static func lost(_ lost: LostRecords) -> [String] {
+  /// The records that stay, each with the action that lets it leave.
+  /// - Parameter place: why or where they stay.
+  private static func lost(_ lost: LostRecords, _ place: String) -> [String] {
     var sentences: [String] = []
     for (reason, action) in [
       (KeptReason.unsentChange, "with unsent changes (fieldvault outbox list)"),
@@ -56,7 +60,7 @@ enum SyncFormat {
       let kept = lost.kept.filter { $0.reason == reason }
       if kept.isEmpty { continue }
       let counts = kept.map { "\(countText($0.count)) \($0.entityType)" }.joined(separator: ", ")
-      sentences.append("Records that stay of projects that the user has lost: \(counts) \(action)")
+      sentences.append("Records that stay \(place): \(counts) \(action)")
     }
     if !lost.followed.isEmpty {
       sentences.append(
@@ -93,11 +97,13 @@ enum SyncFormat {
     json.member("openConflicts", status.conflicts)
     json.member("failedOperations", status.failed)
     lists(status.lists, &json)
+    json.key("lostProjects")
     self.lost(report.lost, &json)
+    json.key("revoked")
+    self.lost(report.revoked, &json)
   }
 
   private static func lost(_ lost: LostRecords, _ json: inout JSONWriter) {
-    json.key("lostProjects")
     json.beginObject()
     json.member("removed", lost.removed)
     json.key("kept")

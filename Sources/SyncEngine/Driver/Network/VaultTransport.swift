@@ -34,7 +34,8 @@ extension HTTPTransport {
       address: try ServerAddress(url, allowsInsecure: true), limits: limits,
       authorities: try settings.authorities.map { try CertificateAuthorities(pem: $0) }, proxies: proxies,
       renewal: tokenProvider.map { TokenSource(vault: vault, url: url, provider: $0, remote: remote) },
-      token: { try vault.remoteToken(for: url) })
+      // An existing REST API knows nothing of devices.
+      device: { settings.routes == nil ? try vault.deviceId() : nil }, token: { try vault.remoteToken(for: url) })
   }
 }
 
