@@ -9,7 +9,8 @@ extension OpenAPI {
   private static func tusPaths() -> String {
     """
     "/v1/files": {
-      "options": {"summary": "The server's tus capabilities", "security": [], "responses": {"204": \(reference("Tus"))}},
+      "options": {"summary": "The server's tus capabilities", "security": [],
+        "responses": {"204": \(reference("Tus")), "400": \(reference("BadRequest"))}},
       "post": {"summary": "Create an upload; a body contains its first bytes",
         "parameters": [\(names(["version", "uploadLength", "uploadDeferLength", "uploadMetadata", "uploadChecksum"]))],
         "requestBody": \(body(isRequired: false)),
@@ -17,7 +18,8 @@ extension OpenAPI {
           "409": \(reference("ContentExists")), "422": \(reference("Invalid")), \(uploadProblems())}}},
     "/v1/files/uploads/{upload}": {
       "parameters": [\(names(["upload"]))],
-      "options": {"summary": "The server's tus capabilities", "security": [], "responses": {"204": \(reference("Tus"))}},
+      "options": {"summary": "The server's tus capabilities", "security": [],
+        "responses": {"204": \(reference("Tus")), "400": \(reference("BadRequest"))}},
       "head": {"summary": "The offset of an upload; ends a request that still sends to it",
         "parameters": [\(names(["version"]))],
         "responses": {"200": \(reference("UploadState")), \(missing()), "412": \(reference("OtherTus")), \(problems())}},

@@ -7,11 +7,11 @@ extension OpenAPI {
     """
     "/v1/files": {
       "options": {"summary": "Whether files are sent to addresses that the server returns", "security": [],
-        "responses": {"204": \(reference("ObjectUploads"))}}},
+        "responses": {"204": \(reference("ObjectUploads")), "400": \(reference("BadRequest"))}}},
     "/v1/files/{content}/{variant}/address": {"parameters": [\(names(["content", "variant"]))],
       "post": {"summary": "An upload address that requires no token",
         "requestBody": \(body("FileAddressRequest")),
-        "responses": {\(response("FileAddress")), "409": \(reference("ContentExists")),
+        "responses": {\(response("FileAddress")), "404": \(reference("NotFound")), "409": \(reference("ContentExists")),
           \(bodyProblems()), \(problems())}}},
     "/v1/files/{content}/{variant}/confirm": {"parameters": [\(names(["content", "variant"]))],
       "post": {"summary": "Confirm a sent file, which makes it visible to other devices",

@@ -33,7 +33,7 @@ extension OpenAPI {
         "files": {"type": "integer", "minimum": 0, "description": "Files and unfinished uploads"},
         "responses": {"type": "integer", "minimum": 0, "description": "Stored responses to operations"}}},
       "AccountExportRequest": {"type": "object", "properties": {
-        "cursor": {"type": "string", "description": "The cursor of the page before"}}},
+        "cursor": {"type": ["string", "null"], "description": "The cursor of the page before"}}},
       "Record": {"type": "object", "required": ["entityType", "entityUuid", "serverId", "version", "isDeleted",
           "createdAt", "updatedAt", "fields"],
         "properties": {"entityType": {"type": "string"}, "entityUuid": {"$ref": "#/components/schemas/Uuid"},
@@ -56,7 +56,8 @@ extension OpenAPI {
       "Operation": {"oneOf": [\(operation(["create", "delete"])), \(operation(["update"], #","isDeleted": {"const": false}"#))]},
       "PushRequest": {"type": "object", "required": ["deviceId", "deviceCounter", "operations"], "properties": {
         "deviceId": {"type": "string", "minLength": 1, "maxLength": \(PushId.greatestLength)},
-        "deviceCounter": {"type": "integer", "minimum": 0}, "cursor": {"type": "string"},
+        "deviceCounter": {"type": "integer", "minimum": 0, "maximum": \(Int64.max)},
+        "cursor": {"type": ["string", "null"]},
         "operations": {"type": "array", "maxItems": \(limits.pushOperations),
           "items": {"$ref": "#/components/schemas/Operation"}}}},
       "PushResult": {"oneOf": [
@@ -99,8 +100,9 @@ extension OpenAPI {
         "idempotencyKey": {"type": "string", "minLength": 1, "maxLength": \(PushId.greatestLength)},
         "baseEpoch": {"$ref": "#/components/schemas/Epoch"},
         "operationType": {"enum": [\(quoted(kinds))]}, "entityType": {"type": "string"},
-        "entityUuid": {"$ref": "#/components/schemas/Uuid"}, "baseVersion": {"type": "integer", "minimum": 0},
-        "schemaVersion": {"type": "integer", "minimum": 0}, "createdAt": {"$ref": "#/components/schemas/Time"},
+        "entityUuid": {"$ref": "#/components/schemas/Uuid"},
+        "baseVersion": {"type": "integer", "minimum": 0, "maximum": \(PushOperation.greatestVersion)},
+        "schemaVersion": {"type": "integer", "minimum": 0, "maximum": \(Int64.max)}, "createdAt": {"$ref": "#/components/schemas/Time"},
         "updatedAt": {"$ref": "#/components/schemas/Time"}, "editTimes": {"$ref": "#/components/schemas/EditTimes"},
         "fields": {"$ref": "#/components/schemas/Fields"}, "base": {"$ref": "#/components/schemas/Fields"},
         "userEditedFields": {"$ref": "#/components/schemas/Names"},

@@ -250,6 +250,13 @@ enum PushId {
   /// Checks an id, without which the server cannot respond.
   static func check(_ id: String, _ name: String) throws(HTTPProblem) { if !isValid(id) { throw problem(name) } }
 
+  /// Checks an id in a header, which has visible ASCII characters only.
+  static func check(header id: String, _ name: String) throws(HTTPProblem) {
+    guard isValid(id), id.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+      throw .badRequest("\(name) must have 1 to \(greatestLength) visible ASCII characters", field: name)
+    }
+  }
+
   /// Returns an id of an operation.
   static func read(_ name: String, of object: SyncObject) throws(HTTPProblem) -> String {
     guard case .text(let id)? = object[name] else { throw problem(name) }
@@ -287,5 +294,6 @@ extension PushOperation {
     createdAt = min(createdAt ?? patch.updatedAt, now)
   }
 
-  private static let greatestVersion: Int64 = 1 << 52
+  /// The greatest version that an operation may name.
+  static let greatestVersion: Int64 = 1 << 52
 }
