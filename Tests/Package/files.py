@@ -1,9 +1,9 @@
-"""Checks the files from which scripts/package makes the packages: the unit, the maintainer scripts, and the man pages and
-completions that the programs print.
+"""Checks the files from which scripts/package makes the packages: the unit, the maintainer scripts, the articles of the
+handbook, and the man pages and completions that the programs print.
 
   python3 Tests/Package/files.py PROGRAMS    the folder of both programs
 """
-import pathlib, shutil, subprocess, sys, tempfile
+import pathlib, re, shutil, subprocess, sys, tempfile
 
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 debian = root / "scripts/debian"
@@ -61,6 +61,14 @@ for name in ["fieldvault", "fieldvault-server"]:
         check(name in script, f"{name}: no completions for {shell}")
         if shutil.which(shell):
             quiet(f"completions of {name}", shell, *options, "/dev/stdin", input=script)
+
+# Each article of the handbook is in a package, and each name in the lists is an article.
+lists = dict(re.findall(r"^(operators|users)=\(([^)]*)\)$", (root / "scripts/package").read_text(), re.MULTILINE))
+listed = {name for names in lists.values() for name in names.split()}
+articles = {path.stem for path in (root / "Sources/FieldVault/FieldVault.docc").glob("*.md")}
+check(len(lists) == 2, "scripts/package: no lists of articles for operators and users")
+check(articles <= listed, f"scripts/package: no package has the articles {sorted(articles - listed)}")
+check(listed <= articles, f"scripts/package: unknown articles {sorted(listed - articles)}")
 
 for problem in problems:
     print(f"package: {problem}", file=sys.stderr)
