@@ -4,6 +4,7 @@ import VaultStore
 import SyncEngine
 import RESTRemote
 import HTTPClient
+import SyncModel
 
 /// The way to a vault's server.
 struct Server: Sendable {
@@ -100,13 +101,18 @@ struct Server: Sendable {
         }
       }
     } catch let failure as RemoteFailure {
-      throw RemoteFailure(
-        failure.responseClass, message: "\(failure.message); the server was not set",
-        remedy: failure.responseClass != .pauseCredentials
-          ? .advice("check the address, or skip the check with --no-check")
-          : command == nil
+      let remedy: Remedy =
+        if failure.responseClass == .pauseCredentials {
+          command == nil
             ? failure.remedy
-            : .advice("the first line that the token command prints must be a token of this vault's account"),
+            : .advice("the first line that the token command prints must be a token of this vault's account")
+        } else if failure.message == TransportFailure.untrusted.message {
+          .advice("check the address, or name the authority of its certificate with --ca-file FILE")
+        } else {
+          .advice("check the address, or skip the check with --no-check")
+        }
+      throw RemoteFailure(
+        failure.responseClass, message: "\(failure.message); the server was not set", remedy: remedy,
         problem: failure.problem, retryAfterSeconds: failure.retryAfterSeconds)
     }
     return accepted.withLock { $0 }

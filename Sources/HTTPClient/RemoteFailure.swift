@@ -63,9 +63,9 @@ extension RemoteFailure {
   init(_ response: HTTPResponse, problem: ServerProblem?) {
     let meaning = ResponseClass(
       status: response.status, problem: problem, retryAfterSeconds: response.retryAfterSeconds)
-    // An invalid token and a revoked device need no further reason.
-    let isClear = response.status == 401 || meaning == .deviceRevoked
-    let said = isClear ? "" : problem.map { ": " + ($0.detail.isEmpty ? $0.title : $0.detail) } ?? ""
+    // The problem of a revoked device has no further reason.
+    let said =
+      meaning == .deviceRevoked ? "" : problem.map { ": " + ($0.detail.isEmpty ? $0.title : $0.detail) } ?? ""
     let (message, remedy): (String, Remedy) =
       switch meaning {
       case .pauseCredentials: ("the server does not accept the token", .setRemote)

@@ -31,6 +31,9 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
   /// An HTML page instead of the server's response. It comes from an intermediary, such as a captive portal.
   package static let htmlPage = TransportFailure.notTheServer(detail: "it returned an HTML page")
 
+  /// The connection could not be encrypted, or the certificate is from an unknown authority.
+  package static let untrusted = TransportFailure.noConnection(detail: "TLS failed or its certificate is not trusted")
+
   /// A proxy reported that the server does not respond: 502 and 504.
   package static func unreachable(status: Int) -> TransportFailure {
     .noConnection(detail: "a proxy reports that the server is unreachable (status \(status))")

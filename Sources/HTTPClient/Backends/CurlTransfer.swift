@@ -141,7 +141,7 @@
         .noConnection(detail: "the connection was lost")
       case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
         CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CACERT_BADFILE, CURLE_USE_SSL_FAILED:
-        .noConnection(detail: "TLS failed or its certificate is not trusted")
+        .untrusted
       case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_HTTP2,
         CURLE_HTTP2_STREAM:
         .notTheServer(detail: "it does not speak HTTP")

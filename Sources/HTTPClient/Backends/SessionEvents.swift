@@ -84,7 +84,7 @@
         case .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
           .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,
           .clientCertificateRequired:
-          .noConnection(detail: "TLS failed or its certificate is not trusted")
+          .untrusted
         case .badServerResponse, .cannotParseResponse: .notTheServer(detail: "it does not speak HTTP")
         default: .noConnection(detail: "the connection failed (\(code.rawValue))")
         }

@@ -238,11 +238,12 @@ import VaultKeys
     try await ada.database.write { _ = try $0.insert(Project(title: "House")) }
     let cases: [(TokenProvider, String)] = [
       ({ _ in throw NotSignedIn() }, "no valid token could be obtained: nobody is signed in"),
-      ({ _ in old }, "the server does not accept the token (status 401)"),
-      ({ _ in nil }, "the server does not accept the token (status 401)"),
+      ({ _ in old }, "the server does not accept the token (status 401): the token has expired"),
+      ({ _ in nil }, "the server does not accept the token (status 401): the token has expired"),
       (
         { _ in expired },
-        "no valid token could be obtained: the new token was refused: the server does not accept the token (status 401)"
+        "no valid token could be obtained: the new token was refused: the server does not accept the token (status 401): "
+          + "the token has expired"
       ),
     ]
     for (provider, message) in cases {
