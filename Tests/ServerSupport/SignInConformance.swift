@@ -24,7 +24,7 @@ package func checkSignIn(of directory: any AccountDirectory, _ clock: TestClock)
     let before = try directory.auditLog(since: nil, atMost: 1_000).count
     try body()
     return try directory.auditLog(since: nil, atMost: 1_000).dropFirst(before).map {
-      "\($0.action) \($0.user ?? ""): \($0.details)"
+      "\($0.actor): \($0.action) \($0.user ?? ""): \($0.details)"
     }
   }
 
@@ -36,7 +36,7 @@ package func checkSignIn(of directory: any AccountDirectory, _ clock: TestClock)
   // The first token of a user adds the user, once.
   var ada: Member?
   let added = try newEvents { ada = try directory.member(identity("ada")) }
-  #expect(added == ["user added ada: account water, role device, identity provider https://id.example.org"])
+  #expect(added == ["user ada: user added ada: account water, role device, identity provider https://id.example.org"])
   let first = try #require(ada)
   #expect(first.name == "ada" && first.account.name == "water" && first.role == .device)
   #expect(first.expiresAt == clock.now + 600_000)
@@ -51,7 +51,9 @@ package func checkSignIn(of directory: any AccountDirectory, _ clock: TestClock)
   let events = try newEvents { _ = try directory.member(identity("ada", role: .admin)) }
   let admin = try directory.member(identity("ada", role: .admin))
   #expect(
-    events == ["token added ada: token \(admin.tokenId), role admin, identity provider https://id.example.org"])
+    events == [
+      "user ada: token added ada: token \(admin.tokenId), role admin, identity provider https://id.example.org"
+    ])
   #expect(admin.role == .admin && admin.userId == first.userId && admin.tokenId != first.tokenId)
   // A user that was added by a command is the same user.
   let bob = try directory.member(identity("bob"))
@@ -94,7 +96,7 @@ package func checkSignIn(of directory: any AccountDirectory, _ clock: TestClock)
   let again = try newEvents { ada = try directory.member(identity("ada")) }
   #expect(
     again == [
-      "token added ada: token \(first.tokenId), role device, identity provider https://id.example.org"
+      "user ada: token added ada: token \(first.tokenId), role device, identity provider https://id.example.org"
     ])
   #expect(ada?.tokenId == first.tokenId)
   #expect(try directory.isValid(first) && directory.member(token: token)?.userId == first.userId)

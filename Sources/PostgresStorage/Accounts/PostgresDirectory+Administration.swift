@@ -289,6 +289,6 @@ extension PostgresDirectory {
       try signIn.renews
       ? connection.run(Self.renewToken(.bytes(identity.hash), .integer(now))).first { $0.integer(0) } ?? 0
       : insert(identity.hash, identity.user, identity.role, label: SignIn.label, nil, connection)
-    try note(.signedIn(identity, signIn, token: id), connection)
+    try note(.signedIn(identity, signIn, token: id), by: Member.auditName(identity.user), connection)
   }
 }

@@ -61,6 +61,6 @@ extension ServerDirectory {
         hash: identity.hash, NewToken(role: identity.role, label: SignIn.label, expires: nil), of: identity.user,
         at: now,
         connection)
-    try note(.signedIn(identity, signIn, token: id ?? 0), connection)
+    try note(.signedIn(identity, signIn, token: id ?? 0), by: Member.auditName(identity.user), connection)
   }
 }

@@ -41,7 +41,9 @@ extension Member {
   package static let auditNumberPrefix = "deleted user "
 
   /// The user in the audit log.
-  package var auditName: String { Self.auditNamePrefix + name }
+  package var auditName: String { Self.auditName(name) }
+  /// A user in the audit log.
+  package static func auditName(_ name: String) -> String { auditNamePrefix + name }
   /// The user in the audit log after the deletion of the account.
   package var auditNumber: String { Self.auditNumberPrefix + String(userId) }
 
