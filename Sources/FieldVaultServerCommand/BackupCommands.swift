@@ -23,10 +23,10 @@ enum BackupCommand {
       if let count { try data.backUp(into: target, keeping: count) } else { (target, try data.backUp(to: target), []) }
     guard context.isJSON else {
       try context.output.line(file)
-      context.note("\(summary.accounts) accounts, \(summary.files) files, \(summary.bytes) bytes")
+      context.note("\(counted(summary.accounts, "account")), \(counted(summary.files, "file")), \(summary.bytes) bytes")
       for old in removed { context.note("removed \(old)") }
       if summary.missing > 0 {
-        context.line("\(summary.missing) files are missing on the server and therefore not in the backup")
+        context.line("missing on the server and therefore not in the backup: \(counted(summary.missing, "file"))")
       }
       return
     }
@@ -55,9 +55,10 @@ enum RestoreCommand {
     guard context.isJSON else {
       try context.output.line(data)
       context.note(
-        "\(summary.accounts) accounts and \(summary.files) files; devices compare all records at the next sync")
+        "\(counted(summary.accounts, "account")) and \(counted(summary.files, "file")); "
+          + "devices compare all records at the next sync")
       if summary.missing > 0 {
-        context.line("\(summary.missing) files are missing; devices that have them upload them again")
+        context.line("missing: \(counted(summary.missing, "file")); devices upload the files that they have again")
       }
       return
     }
@@ -78,7 +79,9 @@ enum VerifyCommand {
     let (summary, findings) = try context.folder(isCreating: false).verify()
     guard context.isJSON else {
       for finding in findings { try context.output.line(escaped(finding.message)) }
-      if findings.isEmpty { context.note("\(summary.accounts) accounts and \(summary.files) files are intact") }
+      if findings.isEmpty {
+        context.note("\(counted(summary.accounts, "account")) and \(counted(summary.files, "file")) are intact")
+      }
       return findings.isEmpty
     }
     try context.writeJSON { json in
@@ -103,7 +106,8 @@ enum EpochNewCommand {
   static func run(_ context: CommandContext) async throws {
     let accounts = try await startEpochs(context)
     guard context.isJSON else {
-      return context.note("new epoch for \(accounts) accounts; devices compare all records at their next sync")
+      return context.note(
+        "new epoch for \(counted(accounts, "account")); devices compare all records at their next sync")
     }
     try context.writeJSON { json in
       json.beginObject()

@@ -91,7 +91,8 @@ enum SealKeyRotateCommand {
       .rotatedSealKeys(accounts: count, withAccountKeys: context.arguments.flag("account-keys")))
     guard context.isJSON else {
       return context.note(
-        "wrapped the keys of \(count) accounts under the first key of the file; no account needs the other keys")
+        "wrapped the keys of \(counted(count, "account")) under the first key of the file; no account needs the other keys"
+      )
     }
     try context.writeJSON { json in
       json.beginObject()

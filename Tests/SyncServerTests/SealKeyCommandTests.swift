@@ -55,7 +55,7 @@ import Testing
     let new = try await run("seal-key", "new", keys, "--json")
     #expect(new.output.hasPrefix(#"{"key":"#), "\(new)")
     let rotated = try await RunningServer.run(["seal-key", "rotate", "--seal-key", keys] + ofDatabase, in: folder)
-    #expect(rotated.status == 0 && rotated.errors.contains("the keys of 1 accounts"), "\(rotated)")
+    #expect(rotated.status == 0 && rotated.errors.contains("the keys of 1 account under"), "\(rotated)")
     let lines = try String(contentsOfFile: keys, encoding: .utf8).split(separator: "\n")
     try keep(lines[0])
     let renewed = try await RunningServer.run(

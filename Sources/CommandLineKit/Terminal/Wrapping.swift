@@ -57,3 +57,6 @@ func twoColumns(
   }
   return result
 }
+
+/// Returns a count with its noun in the singular or the plural, such as `1 file` and `2 files`.
+public func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
