@@ -351,7 +351,7 @@ let package = Package(
       name: "SimulatedDiskTests",
       dependencies: [
         "SimulatedDisk", "TestSupport", "RestorationModel", "VaultStore", "VaultKeys", "CipherSQL", "CSQLCipher",
-        "Platform",
+        "Platform", "ServerSupport", "SyncServer", "SQLCipherStorage", "ServerStorage",
       ]),
     .executableTarget(
       name: "fieldvault-torture",

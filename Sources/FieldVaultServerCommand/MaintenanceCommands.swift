@@ -58,6 +58,33 @@ enum MigrateCommand {
   }
 }
 
+enum KeyRotateCommand {
+  static func run(_ context: CommandContext) throws {
+    var folder = try context.folder(isCreating: false)
+    let rotation = try folder.rotateKey()
+    guard context.isJSON else {
+      try context.output.line(escaped(rotation.keyFile))
+      context.note(
+        rotation.wasInterrupted
+          ? "completed the interrupted rotation: \(rotation.databases) databases are under the new key"
+          : "encrypted \(rotation.databases) databases of \(rotation.accounts) accounts under a new key")
+      if folder.hasExternalKey {
+        context.line("earlier backups do not contain the former key, and require a copy of it")
+      }
+      return
+    }
+    try context.writeJSON { json in
+      json.beginObject()
+      json.member("keyFile", rotation.keyFile)
+      json.member("accounts", rotation.accounts)
+      json.member("databases", rotation.databases)
+      json.member("bytes", rotation.bytes)
+      json.member("wasInterrupted", rotation.wasInterrupted)
+      json.endObject()
+    }
+  }
+}
+
 enum SealKeyNewCommand {
   static func run(_ context: CommandContext) throws {
     let file = try context.arguments.required("FILE")

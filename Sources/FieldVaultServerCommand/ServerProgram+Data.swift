@@ -59,6 +59,25 @@ extension ServerProgram {
         exitCodes: codes + [busy])
     ])
 
+  static let key = CommandDescription(
+    "key", group: "Data", summary: "manage the key of a data folder", exitCodes: codes,
+    subcommands: [
+      CommandDescription(
+        "rotate", summary: "encrypt all databases of the folder under a new key",
+        discussion: """
+          Stop the server first. Each database is copied, verified and replaced, which requires the space of all databases once more. The \
+          new key replaces the content of server.key or of --key-file, and the former key is gone. After a crash, the folder opens \
+          with the key in this file; run the command again to complete it. Backups that contain a key keep opening with it. Backups \
+          made with --key-file require a copy of the former key. Attachments are not encrypted under this key.
+          """,
+        options: folderOptions,
+        examples: [
+          Example("fieldvault-server key rotate --data data", "replace data/server.key"),
+          Example("fieldvault-server key rotate --data data --key-file /etc/fieldvault/data.key --json", ""),
+        ],
+        exitCodes: codes + [busy, .noSpace])
+    ])
+
   static let sealKeyOption = OptionDescription.value(
     "seal-key", "FILE",
     "a file of mode 0600 with the keys under which the values of records are sealed in the PostgreSQL database",

@@ -26,8 +26,15 @@ package struct AtomicFile {
   }
 
   /// Replaces the content of the file.
-  package func replace(with content: UnsafeRawBufferPointer) throws(FileError) {
+  /// - Parameter keepsOwner: whether the new file gets the owner of the former one, for a command that runs as root.
+  package func replace(with content: UnsafeRawBufferPointer, keepsOwner: Bool = false) throws(FileError) {
     try prepare(content)
+    if keepsOwner {
+      do { try Files.copyOwner(of: path, to: temporary) } catch {
+        _ = unlink(temporary)
+        throw error
+      }
+    }
     guard rename(temporary, path) == 0 else { throw abandon(.last) }
     try synchronizeFolder()
   }

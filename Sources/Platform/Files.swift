@@ -83,6 +83,21 @@ package enum Files {
     }
   }
 
+  /// Gives a file the owner and the group of another one, so that files which root writes for the user of a service stay readable.
+  package static func copyOwner(of source: String, to target: String) throws(FileError) {
+    var (known, new) = (stat(), stat())
+    guard lstat(source, &known) == 0 else { throw .last("query the owner of", source) }
+    guard lstat(target, &new) == 0 else { throw .last("query the owner of", target) }
+    if known.st_uid == new.st_uid, known.st_gid == new.st_gid { return }
+    guard lchown(target, known.st_uid, known.st_gid) == 0 else { throw .last("set the owner of", target) }
+  }
+
+  /// Returns whether a path is a regular file, and no link to one.
+  package static func isRegularFile(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+  }
+
   /// Returns the folder of a path. Slashes are found by bytes, as the system does: a slash and a combining mark at the beginning
   /// of a name are one `Character`.
   package static func parent(of path: String) -> String {

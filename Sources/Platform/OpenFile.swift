@@ -59,6 +59,17 @@ package final class OpenFile {
     return done
   }
 
+  /// Returns the whole content of a small file. Not for secrets.
+  package func content() throws(FileError) -> [UInt8] {
+    let size = try size()
+    var failure: FileError?
+    let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+      do throws(FileError) { count = try fill(UnsafeMutableRawBufferPointer(buffer)) } catch { failure = error }
+    }
+    if let failure { throw failure }
+    return bytes
+  }
+
   /// Writes all bytes.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(FileError) {
     do throws(Descriptor.Failure) { try file.write(bytes) } catch { throw FileError("write", path, error) }

@@ -26,7 +26,7 @@ extension ServerFolder {
     let writer = try BackupWriter(at: target)
     do {
       var summary = BackupSummary()
-      if let keyPath { try writer.add("server.key", from: keyPath, size: Int64(Files.size(of: keyPath) ?? 0)) }
+      if !hasExternalKey { try writer.add("server.key", from: keyFile, size: Int64(Files.size(of: keyFile) ?? 0)) }
       try add(directory.database, Self.directoryFile, to: writer)
       // Read behind the copy, so that each account of the copy is among them.
       for account in try directory.accounts() {

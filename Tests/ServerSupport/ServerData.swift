@@ -22,12 +22,16 @@ package func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
   return random.bytes(count)
 }
 
-/// Returns the files below a folder that this process has open.
+/// Returns the files below a folder that this process has open, without folders, which stay locked while a value uses them.
 package func openFiles(in folder: String) throws -> [String] {
   let links = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").map { "/proc/self/fd/\($0)" }
   // The descriptor that lists the folder is closed by now.
   let files = links.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: $0) }
-  return files.filter { $0.hasPrefix(folder) }.sorted()
+  return files.filter { path in
+    var isFolder: ObjCBool = false
+    let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+    return path.hasPrefix(folder) && !(exists && isFolder.boolValue)
+  }.sorted()
 }
 
 extension RecordStorage {

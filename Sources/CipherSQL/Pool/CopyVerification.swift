@@ -1,3 +1,5 @@
+import Platform
+
 extension Connection {
   /// A step of a verification.
   public enum VerificationStep: Sendable {
@@ -7,6 +9,34 @@ extension Connection {
     case structure
     /// Compares the rows; the value is the number of compared rows.
     case rows(Int)
+  }
+
+  /// A step of ``copyVerified(to:key:progress:)``.
+  package enum CopyStep: Sendable {
+    /// The numbers of copied pages and of all pages.
+    case copying(done: Int, total: Int)
+    case verifying(VerificationStep)
+  }
+
+  /// Copies the database under another key to a new file with mode 0600, makes it durable, and reads it again. The caller makes its
+  /// name durable, and removes the file after an error.
+  /// - Parameter progress: may throw to end the copy.
+  /// - Returns: the problem of the copy, or `nil`.
+  /// - Throws: ``SQLError`` with `damaged` for a page that fails its check; `FileError` if the file cannot be created or synced; the errors of ``copyPages(to:key:progress:)`` and
+  ///   ``problem(withCopyAt:key:progress:)``.
+  package final func copyVerified(
+    to path: String, key: any EncryptionKey, progress: (CopyStep) throws -> Void = { _ in }
+  ) throws -> String? {
+    try Files.makeFile(path)
+    do {
+      try copyPages(to: path, key: key) { done, total in try progress(.copying(done: done, total: total)) }
+    } catch let error as SQLError where error.code == .invalidSQL {
+      // SQLCipher reports a page that fails its check during a copy as an error without a reason.
+      guard let problem = try problems(found: .pages, limit: 1).first else { throw error }
+      throw SQLError(.damaged, problem, hint: error.hint)
+    }
+    try Files.syncFile(path)
+    return try problem(withCopyAt: path, key: key) { try progress(.verifying($0)) }
   }
 
   /// Opens a copy of this database and checks that it is intact and has the same content.

@@ -30,8 +30,30 @@ package final class FolderLock: Sendable {
     return nil
   }
 
-  private init(_ path: String) throws(ServerError) {
-    descriptor = cplatform_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+  /// Returns a lock of a folder that processes share; `nil` if one has it alone.
+  static func shared(ofFolder path: String) throws(ServerError) -> FolderLock? {
+    // The folder itself is locked, because a file for it would belong to the user of the first command, which may be root.
+    let lock = try FolderLock(path, O_RDONLY | O_DIRECTORY)
+    if lock.share() { return lock }
+    guard errno == EWOULDBLOCK else { throw failure(path) }
+    return nil
+  }
+
+  /// Shares the lock with other processes. Returns `false` if one has it alone.
+  @discardableResult
+  func share() -> Bool { flock(descriptor, LOCK_SH | LOCK_NB) == 0 }
+
+  /// Takes a shared lock alone. While it changes hands another process may have it.
+  /// - Returns: `false` if other processes share it.
+  func makeExclusive() -> Bool {
+    if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+    // The system gives up the shared lock first.
+    share()
+    return false
+  }
+
+  private init(_ path: String, _ flags: Int32 = O_RDWR | O_CREAT | O_NOFOLLOW) throws(ServerError) {
+    descriptor = cplatform_open(path, flags | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw Self.failure(path) }
   }
 

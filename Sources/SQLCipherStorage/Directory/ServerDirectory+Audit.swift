@@ -9,10 +9,15 @@ extension ServerDirectory {
 
   /// - Parameter actor: the acting user; `nil` for the system's user.
   func note(_ event: AuditEvent, by actor: String? = nil, _ connection: WriteConnection) throws {
+    try Self.note(event, by: actor ?? folder.actor, at: environment.now, connection)
+  }
+
+  /// - Parameter time: in milliseconds since 1970-01-01 UTC.
+  static func note(_ event: AuditEvent, by actor: String, at time: Int64, _ connection: WriteConnection) throws {
     try connection.execute(
       """
       INSERT INTO AuditEntry (time, actor, action, user, details)
-      VALUES (\(environment.now), \(actor ?? folder.actor), \(event.action.rawValue), \(event.user.sqlArgument), \(event.details))
+      VALUES (\(time), \(actor), \(event.action.rawValue), \(event.user.sqlArgument), \(event.details))
       """)
   }
 

@@ -30,7 +30,7 @@ extension ServerFolder {
           .noData, "\(place) is not a folder in which this user can create files",
           hint: "check the path and its permissions")
       }
-      if let keyFile { _ = try ServerKey(folder: path, file: keyFile, isCreating: false) }
+      if let keyFile { _ = try ServerKey(at: keyFile) }
       return try ServedSchemas([], adding: new, shipped: shipped).schemas
     }
     let folder = try ServerFolder(path, keyFile: keyFile, isCreating: false, databases: [])

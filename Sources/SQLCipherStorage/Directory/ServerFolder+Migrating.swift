@@ -105,9 +105,12 @@ extension ServerFolder {
 
   // MARK: Trials
 
+  /// The folder of the copies that a trial migrates.
+  static let trialName = "migration-trial"
+
   /// Calls a closure with a folder that has a copy of the directory, under the same keys. The copy is encrypted as the original.
   private func withTrialFolder(_ body: (ServerFolder) throws -> Void) throws {
-    let place = "\(path)/migration-trial"
+    let place = "\(path)/\(Self.trialName)"
     let hold = try FolderLock.ifFree(path + "/trial.lock")
     guard let hold else { throw ServerError(.busy, "another trial is running on \(path)", hint: "wait until it ends") }
     defer { withExtendedLifetime(hold) {} }

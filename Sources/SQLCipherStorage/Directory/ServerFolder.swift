@@ -1,6 +1,7 @@
 import CipherSQL
 import Platform
 import ServerStorage
+import VaultKeys
 
 /// The folder that contains all data of a server:
 ///
@@ -12,13 +13,22 @@ import ServerStorage
 ///   accounts/OPAQUE/files.db     what files the account has, and files/ with the files themselves
 ///   lock                    held for a moment while databases are made or migrated
 ///   serving                 held while a server runs
+///   rotation                exists while the key changes
 /// ```
+///
+/// Each value shares a lock of the folder itself, which a change of the key needs alone.
 public struct ServerFolder: Sendable {
   /// The path of the folder.
   public private(set) var path: String
-  let key: ServerKey
-  /// The path of the key in the folder; `nil` if another file contains the key.
-  package let keyPath: String?
+  var key: ServerKey
+  /// The path of the file with the key.
+  package let keyFile: String
+  /// Whether the key is in a file that the caller has named, and not in `server.key` of the folder. Backups do not contain it.
+  public let hasExternalKey: Bool
+  /// The lock of the folder, which is shared except while the databases are replaced.
+  let use: FolderLock
+  /// Whether opening the folder has completed an interrupted change of its key.
+  var hasSettledRotation: Bool
   /// The databases of an account, in addition to the directory.
   package let databases: [AccountDatabase]
   /// The clock and the random source of the server: of its databases, its files and its connections. Keys and tokens
@@ -36,7 +46,8 @@ public struct ServerFolder: Sendable {
   ///   - isCreating: whether to set up a folder without data.
   ///   - databases: the databases of each account.
   /// - Throws: ``ServerError`` with `noData` for a folder without data if `isCreating` is `false`, with `wrongKey` for
-  ///   a missing key file, with `damaged` for a missing or empty directory; `KeyError`; `VaultError`.
+  ///   a missing key file, with `damaged` for a missing or empty directory, with `busy` while another process changes the
+  ///   key; `KeyError`; `VaultError`.
   package init(_ path: String, keyFile: String?, isCreating: Bool, databases: [AccountDatabase]) throws {
     self.databases = databases
     self.path = Self.withoutSlash(path)
@@ -50,6 +61,11 @@ public struct ServerFolder: Sendable {
       throw ServerError(
         .noData, "\(path) contains no server data", remedy: .addFirstUser(folder: path))
     }
+    guard let use = try FolderLock.shared(ofFolder: self.path) else {
+      throw ServerError(
+        .busy, "another process replaces the databases of \(path)", hint: "wait until its command has ended")
+    }
+    self.use = use
     let lock = try Self.lockForMaking(self.path)
     defer { withExtendedLifetime(lock) {} }
     if Files.size(of: directory) == 0 || hasAccounts && !Files.exists(directory) {
@@ -62,8 +78,11 @@ public struct ServerFolder: Sendable {
         .wrongKey, "\(self.path)/server.key, the only key to the data, is missing",
         remedy: .putKeyBackOrNameCopy)
     }
-    keyPath = keyFile == nil ? self.path + "/server.key" : nil
-    key = try ServerKey(folder: self.path, file: keyFile, isCreating: isCreating && !Files.exists(directory))
+    hasExternalKey = keyFile != nil
+    self.keyFile = keyFile ?? self.path + "/server.key"
+    let isNew = keyFile == nil && isCreating && !Files.exists(directory) && !Files.exists(self.keyFile)
+    key = isNew ? ServerKey(try KeyFile.create(at: self.keyFile)) : try ServerKey(at: self.keyFile)
+    hasSettledRotation = try RotationJournal.settle(self.path, key: key, keyFile: self.keyFile)
   }
 
   /// Creates a folder for copies of the databases of another one, under the same keys.
@@ -82,6 +101,15 @@ public struct ServerFolder: Sendable {
 
   private static func lockForMaking(_ path: String) throws(ServerError) -> FolderLock {
     try FolderLock.waiting(path + "/lock")
+  }
+
+  /// Keeps all other processes from using the databases, until the lock is shared again.
+  /// - Throws: ``ServerError`` with `busy` if another process uses them, or has changed the key meanwhile.
+  func lockForRewriting() throws {
+    guard use.makeExclusive(), try ServerKey(at: keyFile).digest() == key.digest() else {
+      throw ServerError(
+        .busy, "another process is using \(path)", hint: "stop the server, and wait for other commands to end")
+    }
   }
 
   package static let directoryFile = "directory.db"
@@ -145,12 +173,17 @@ public struct ServerFolder: Sendable {
   }
 
   private func connect(_ target: String, _ keyName: String, _ readers: Int) throws -> Database {
+    try connect(target, try key.databaseKey(keyName), readers)
+  }
+
+  /// Opens a database, or creates it in an empty file.
+  func connect(_ target: String, _ key: any EncryptionKey, _ readers: Int) throws -> Database {
     var configuration = Configuration(environment: environment)
     // On one thread, further connections have no use.
     configuration.readerCount = PreferredExecutor.isSingleThread ? 0 : readers
     // A server has many databases open, each with several connections.
     configuration.pageCacheBytes = 8 << 20
-    return try Database(path: target, key: try key.databaseKey(keyName), configuration: configuration)
+    return try Database(path: target, key: key, configuration: configuration)
   }
 
   /// Returns the error for an unreadable database of an account or directory.

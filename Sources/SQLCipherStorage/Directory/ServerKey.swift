@@ -6,14 +6,16 @@ import VaultKeys
 struct ServerKey: Sendable {
   private let content: SecureBytes
 
-  /// Reads the key from a named file, or from `server.key` of the folder, which is created if it is missing.
-  init(folder: String, file: String?, isCreating: Bool) throws {
-    let path = file ?? folder + "/server.key"
-    if file == nil, isCreating, !Files.exists(path) {
-      content = try KeyFile.create(at: path)
-    } else {
-      content = try KeyFile.read(at: path)
-    }
+  /// Creates the key of a key file with this content.
+  init(_ content: SecureBytes) { self.content = content }
+
+  /// Reads the key of a file.
+  /// - Throws: `KeyError`.
+  init(at path: String) throws { self.init(try KeyFile.read(at: path)) }
+
+  /// Returns a digest by which keys are compared. It does not reveal the key.
+  func digest() throws -> String {
+    try databaseKey("digest").withKeyBytes { HexText.text(Array($0)) }
   }
 
   /// Returns the key of a database: BLAKE2b of its name under the secret.

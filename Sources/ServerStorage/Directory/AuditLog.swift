@@ -16,6 +16,7 @@ public struct AuditEvent: Sendable, Equatable {
     case accountRemoved = "account removed"
     case epochStarted = "epoch started"
     case sealKeysRotated = "seal keys rotated"
+    case keyRotated = "key rotated"
     case backedUp = "backed up"
     case restored = "restored"
   }
@@ -106,6 +107,11 @@ public struct AuditEvent: Sendable, Equatable {
   /// The keys of sealed values were rotated.
   public static func rotatedSealKeys(accounts: Int, withAccountKeys: Bool) -> AuditEvent {
     AuditEvent(.sealKeysRotated, ["accounts: \(accounts)", withAccountKeys ? "with keys of accounts" : nil])
+  }
+
+  /// All databases of a folder were encrypted under a new key.
+  package static func rotatedKey(databases: Int) -> AuditEvent {
+    AuditEvent(.keyRotated, ["databases: \(databases)"])
   }
 
   /// A backup was made.

@@ -20,14 +20,10 @@ public enum KeyFile {
     return content
   }
 
-  /// Writes a new key file: the header, then 32 random bytes as 64 hexadecimal digits and a line feed.
-  ///
-  /// The file has mode 0600 and is on the disk when the call returns. Returns its content for a slot.
-  ///
-  /// - Throws: ``KeyError`` `alreadyExists`, `noSpace` or `cannotWrite`. Never overwrites.
-  public static func create(at path: String, randomness: RandomSource = .system) throws(KeyError) -> SecureBytes {
+  /// Returns the content of a new key file: the header, then 32 random bytes as 64 hexadecimal digits and a line feed.
+  public static func makeContent(randomness: RandomSource = .system) throws(KeyError) -> SecureBytes {
     let hex = try SecureBytes.random(count: 32, from: randomness).hexText()
-    let content = try SecureBytes(
+    return try SecureBytes(
       count: header.utf8.count + hex.count + 1,
       filling: { target in
         target.copyBytes(from: header.utf8)
@@ -35,8 +31,30 @@ public enum KeyFile {
         hex.withUnsafeBytes { digits.copyMemory(from: $0) }
         target[target.count - 1] = 0x0A
       })
+  }
+
+  /// Writes a key file with the content of ``makeContent(randomness:)``.
+  ///
+  /// The file has mode 0600 and is on the disk when the call returns. Returns its content for a slot.
+  ///
+  /// - Throws: ``KeyError`` `alreadyExists`, `noSpace` or `cannotWrite`. Never overwrites.
+  public static func create(at path: String, randomness: RandomSource = .system) throws(KeyError) -> SecureBytes {
+    let content = try makeContent(randomness: randomness)
     try AtomicFile(path).createSecret(content)
     return content
+  }
+
+  /// Replaces the content of the key file at `path`. The new file has mode 0600 and the owner of the former one.
+  ///
+  /// **After a crash** the file has the former or the new content. When the call returns, the new content is on the disk.
+  ///
+  /// - Throws: ``KeyError`` `noSpace` or `cannotWrite`. The file is unchanged, unless only the flush of the folder failed.
+  public static func replace(at path: String, with content: SecureBytes) throws(KeyError) {
+    try content.withUnsafeBytes { bytes throws(KeyError) in
+      do throws(FileError) { try AtomicFile(path).replace(with: bytes, keepsOwner: true) } catch {
+        throw .writing(error)
+      }
+    }
   }
 
   /// Returns the key: plain BLAKE2b of the whole content, 32 bytes.

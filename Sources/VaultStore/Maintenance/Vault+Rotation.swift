@@ -116,13 +116,12 @@ extension Vault {
     // A killed rotation may have left a generation with this number.
     try Files.removeTree(folder)
     try Files.makeFolder(folder)
-    try Files.makeFile(file)
-    try snapshot.copyPages(to: file, key: key) { done, total in
-      try progress(.copying(done: done * 4096, total: total * 4096))
-    }
-    try Files.syncFile(file)
-    let problem = try snapshot.problem(withCopyAt: file, key: key) { step in
-      if case .rows(let rows) = step { try progress(.comparing(rows: rows)) } else { try progress(.checking) }
+    let problem = try snapshot.copyVerified(to: file, key: key) { step in
+      switch step {
+      case .copying(let done, let total): try progress(.copying(done: done * 4096, total: total * 4096))
+      case .verifying(.rows(let rows)): try progress(.comparing(rows: rows))
+      case .verifying: try progress(.checking)
+      }
     }
     if let problem {
       throw VaultError(
