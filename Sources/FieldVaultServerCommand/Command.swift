@@ -72,6 +72,11 @@ enum Command {
         try context.output.flush()
         exit(ExitCode.refused.rawValue)
       }
+    case "compact":
+      guard try CompactCommand.run(context) else {
+        try context.output.flush()
+        exit(ExitCode.damaged.rawValue)
+      }
     case "epoch new": try await EpochNewCommand.run(context)
     case "account list": try AccountListCommand.run(context)
     case "account membership on": try AccountMembershipCommand.run(context, isLimited: true)

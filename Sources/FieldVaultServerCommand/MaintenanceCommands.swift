@@ -58,6 +58,48 @@ enum MigrateCommand {
   }
 }
 
+enum CompactCommand {
+  /// - Returns: whether all accounts are compacted.
+  static func run(_ context: CommandContext) throws -> Bool {
+    var results: [FolderCompaction] = []
+    let removed = try context.folder(isCreating: false).compact { result in
+      results.append(result)
+      if !context.isJSON { try context.output.line(escaped(text(result))) }
+    }
+    let (before, after) = results.reduce((0, 0)) { ($0.0 + $1.bytesBefore, $0.1 + $1.bytesAfter) }
+    let isDone = results.allSatisfy { $0.problem == nil }
+    guard context.isJSON else {
+      context.note("\(before - after + removed) bytes returned, \(removed) of them from files of killed commands")
+      return isDone
+    }
+    try context.writeJSON { json in
+      json.beginObject()
+      json.member("bytesBefore", before)
+      json.member("bytesAfter", after)
+      json.member("removedBytes", removed)
+      json.key("databases")
+      json.beginArray()
+      for result in results {
+        json.beginObject()
+        json.member("account", result.account?.name)
+        json.member("folder", result.account?.folder)
+        json.member("bytesBefore", result.bytesBefore)
+        json.member("bytesAfter", result.bytesAfter)
+        json.member("problem", result.problem)
+        json.endObject()
+      }
+      json.endArray()
+      json.endObject()
+    }
+    return isDone
+  }
+
+  private static func text(_ result: FolderCompaction) -> String {
+    let place = result.account.map { "account \($0.name)" } ?? "directory"
+    return "\(place): \(result.problem ?? "\(result.bytesBefore) bytes before, \(result.bytesAfter) after")"
+  }
+}
+
 enum KeyRotateCommand {
   static func run(_ context: CommandContext) throws {
     var folder = try context.folder(isCreating: false)

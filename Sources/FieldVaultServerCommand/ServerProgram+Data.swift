@@ -48,6 +48,17 @@ extension ServerProgram {
     ],
     exitCodes: codes + [busy, .noSpace, refused])
 
+  static let compact = CommandDescription(
+    "compact", group: "Data", summary: "return the free space in the databases of a folder to the file system",
+    discussion: """
+      Stop the server first. Each database is copied without its free pages, and the verified copy replaces it. The largest \
+      database must fit the disk once more. An account whose database is damaged is named, and the others are compacted. Copies that killed \
+      commands have left are removed. A PostgreSQL database does this by itself (autovacuum), so that the command has no --database.
+      """,
+    options: folderOptions,
+    examples: [Example("fieldvault-server compact --data data --json", "with the sizes as JSON")],
+    exitCodes: codes + [busy, .noSpace])
+
   static let epoch = CommandDescription(
     "epoch", group: "Data", summary: "manage the epoch of the data", exitCodes: codes,
     subcommands: [

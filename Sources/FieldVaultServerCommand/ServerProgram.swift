@@ -20,7 +20,7 @@ enum ServerProgram {
       .flag("no-color", "disable colours", isSetting: false),
     ],
     commands: [
-      serve, config, user, account, token, device, audit, backup, restore, verify, migrate, epoch, key, sealKey,
+      serve, config, user, account, token, device, audit, backup, restore, verify, migrate, epoch, key, compact, sealKey,
       .completions(group: "Other"),
       .manual(group: "Other"),
       .version(group: "Other"),

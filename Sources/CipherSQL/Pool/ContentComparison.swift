@@ -9,13 +9,22 @@ extension Connection {
   public final func firstDifference(
     from other: Connection, progress: (_ rows: Int) throws -> Void = { _ in }
   ) throws -> String? {
+    try firstDifference(from: other, isCompacted: false, progress)
+  }
+
+  /// - Parameter isCompacted: whether the other database may have other page numbers.
+  final func firstDifference(
+    from other: Connection, isCompacted: Bool, _ progress: (_ rows: Int) throws -> Void
+  ) throws -> String? {
     for setting in ["user_version", "application_id", "encoding"] {
       if try pragmaText("PRAGMA \(setting)") != other.pragmaText("PRAGMA \(setting)") {
         return "the \(setting) differs"
       }
     }
     var rows = 0
-    let definitions = "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema"
+    // VACUUM also writes tables before indexes, and views and triggers last.
+    let (page, order) = isCompacted ? ("rootpage > 0", " ORDER BY type, name") : ("rootpage", "")
+    let definitions = "SELECT type, name, tbl_name, \(page), sql FROM sqlite_schema\(order)"
     if try differs(definitions, other, &rows, progress) != nil { return "the definitions of the tables differ" }
     for table in try storedTables() {
       let columns = table.hasRowID ? "rowid, *" : "*"

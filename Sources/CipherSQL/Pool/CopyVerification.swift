@@ -47,6 +47,14 @@ extension Connection {
   public final func problem(
     withCopyAt path: String, key: any EncryptionKey, progress: (VerificationStep) throws -> Void = { _ in }
   ) throws -> String? {
+    try problem(withCopyAt: path, key: key, isCompacted: false, progress: progress)
+  }
+
+  /// - Parameter isCompacted: whether the copy may have other page numbers.
+  final func problem(
+    withCopyAt path: String, key: any EncryptionKey, isCompacted: Bool,
+    progress: (VerificationStep) throws -> Void = { _ in }
+  ) throws -> String? {
     // The pages are read once each, so that a large cache would only be memory.
     var configuration = Configuration()
     configuration.pageCacheBytes = 2 << 20
@@ -63,6 +71,6 @@ extension Connection {
       if let problem = problems.first(where: { !known.contains($0) }) { return problem }
     }
     try progress(.rows(0))
-    return try firstDifference(from: copy) { try progress(.rows($0)) }
+    return try firstDifference(from: copy, isCompacted: isCompacted) { try progress(.rows($0)) }
   }
 }

@@ -1,6 +1,7 @@
 import CPlatform
 import HTTPServer
 import Platform
+import SQLCipherStorage
 import SealedFiles
 import ServerStorage
 import SyncModel
@@ -169,7 +170,7 @@ package struct ObjectFiles: Sendable {
   private func readProof(
     _ account: AccountName, _ id: String, _ name: ContentName, _ claims: [ContentClaim]
   ) async throws -> VerifiedContent? {
-    let path = "\(scratch(account))/compared-\(id)"
+    let path = "\(scratch(account))/\(ServerFolder.scratchPrefix)\(id)"
     let file = try ScratchFile(path)
     defer { file.remove() }
     do {

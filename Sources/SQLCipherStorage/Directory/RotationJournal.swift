@@ -28,7 +28,9 @@ struct RotationJournal: Equatable {
   private static let header = "rotation of a server key, version 1"
 
   /// Returns the path of the draft of a database.
-  static func draft(of database: String) -> String { database + ".rotated" }
+  static func draft(of database: String) -> String { database + draftSuffix }
+
+  static let draftSuffix = ".rotated"
 
   /// The files that SQLite may keep beside a database.
   static func logs(of database: String) -> [String] { ["-wal", "-shm", "-journal"].map { database + $0 } }

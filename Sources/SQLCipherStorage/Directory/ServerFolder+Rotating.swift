@@ -36,30 +36,34 @@ extension ServerFolder {
   /// - Parameter freeBytes: returns the free space of the file system of a folder, in bytes.
   @available(*, noasync, message: "copies databases on the calling thread")
   mutating func rotateKey(freeBytes: (_ folder: String) throws -> Int) throws -> ServerKeyRotation {
-    let hold = try holdForServing()
-    try lockForRewriting()
-    defer {
-      use.share()
-      withExtendedLifetime(hold) {}
+    let isCompletion = hasSettledRotation
+    let (result, next) = try withSoleUse { () -> (ServerKeyRotation, ServerKey) in
+      guard Files.isRegularFile(keyFile) else {
+        throw ServerError(
+          .system, "\(keyFile), which the new key replaces, is a link or no file",
+          hint: "name the file that has the key")
+      }
+      let groups = try keyedFiles()
+      let files = groups.flatMap(\.files)
+      let bytes = files.reduce(0) { $0 + fileBytes($1) }
+      if !isCompletion {
+        try requireSpace(for: bytes, freeBytes, "the copies under the new key require")
+      }
+      return (
+        ServerKeyRotation(
+          accounts: groups.count { $0.account != nil }, databases: files.count, bytes: bytes, keyFile: keyFile,
+          wasInterrupted: isCompletion), isCompletion ? key : try replaceKey(of: files)
+      )
     }
-    guard Files.isRegularFile(keyFile) else {
-      throw ServerError(
-        .system, "\(keyFile), which the new key replaces, is a link or no file", hint: "name the file that has the key")
-    }
-    let (accounts, files) = try keyedFiles()
-    let bytes = files.reduce(0) { $0 + fileBytes($1) }
-    func result(wasInterrupted: Bool) -> ServerKeyRotation {
-      ServerKeyRotation(
-        accounts: accounts, databases: files.count, bytes: bytes, keyFile: keyFile, wasInterrupted: wasInterrupted)
-    }
-    if hasSettledRotation {
-      hasSettledRotation = false
-      return result(wasInterrupted: true)
-    }
+    (key, hasSettledRotation) = (next, false)
+    return result
+  }
+
+  /// - Returns: the new key.
+  private func replaceKey(of files: [KeyedFile]) throws -> ServerKey {
     // Copies under the former key, of a trial that was killed.
     try Files.removeTree("\(path)/\(Self.trialName)")
     for file in files { try RotationJournal.removeDraft(of: "\(path)/\(file.path)") }
-    try requireSpace(for: bytes, freeBytes)
     let content = try KeyFile.makeContent()
     let next = ServerKey(content)
     let journal = RotationJournal(former: try key.digest(), new: try next.digest(), files: files.map(\.path))
@@ -73,46 +77,8 @@ extension ServerFolder {
       if let now = try? ServerKey(at: keyFile).digest(), now == journal.former { try? journal.undo(path) }
       throw error
     }
-    key = next
     try journal.complete(path)
-    return result(wasInterrupted: false)
-  }
-
-  /// - Parameter bytes: the size of the databases to copy.
-  /// - Throws: `VaultError` with `noSpace` if the copies do not fit.
-  private func requireSpace(for bytes: Int, _ freeBytes: (_ folder: String) throws -> Int) throws {
-    // A copy has the size of its original. The rest is for logs and the journal.
-    let (needed, free) = (bytes + bytes / 50 + (1 << 20), try freeBytes(path))
-    guard free >= needed else {
-      throw VaultError(
-        .noSpace, "the copies under the new key require \(needed) bytes; \(free) are free in \(path)",
-        hint: "free some space; nothing was changed")
-    }
-  }
-
-  /// A database with the name from which its key is derived.
-  private struct KeyedFile {
-    let path: String
-    let keyName: String
-  }
-
-  /// Returns the number of accounts, and all databases of the folder. A database that is missing because the deletion of its
-  /// account has begun is left out.
-  private func keyedFiles() throws -> (accounts: Int, files: [KeyedFile]) {
-    let directory = try ServerDirectory(in: self)
-    defer { directory.close() }
-    let deletions = try directory.deletions()
-    let accounts = try directory.accounts() + deletions
-    let found = accounts.flatMap { account in
-      databases.map { KeyedFile(path: $0.path(account.folder), keyName: $0.keyName(account.folder)) }
-        .filter { !deletions.contains(account) || Files.exists("\(path)/\($0.path)") }
-    }
-    return (accounts.count, [KeyedFile(path: Self.directoryFile, keyName: ServerDirectory.keyName)] + found)
-  }
-
-  private func fileBytes(_ file: KeyedFile) -> Int {
-    let target = "\(path)/\(file.path)"
-    return (Files.size(of: target) ?? 0) + (Files.size(of: target + "-wal") ?? 0)
+    return next
   }
 
   /// Writes the draft of a database under another key.

@@ -103,13 +103,20 @@ public struct ServerFolder: Sendable {
     try FolderLock.waiting(path + "/lock")
   }
 
-  /// Keeps all other processes from using the databases, until the lock is shared again.
+  /// Runs a closure during which no other process uses the databases.
   /// - Throws: ``ServerError`` with `busy` if another process uses them, or has changed the key meanwhile.
-  func lockForRewriting() throws {
-    guard use.makeExclusive(), try ServerKey(at: keyFile).digest() == key.digest() else {
-      throw ServerError(
-        .busy, "another process is using \(path)", hint: "stop the server, and wait for other commands to end")
-    }
+  func withSoleUse<Result>(_ body: () throws -> Result) throws -> Result {
+    // Excludes a server of version 0.3 as well, which knows no other lock.
+    let hold = try holdForServing()
+    defer { withExtendedLifetime(hold) {} }
+    guard use.makeExclusive() else { throw isInUse }
+    defer { use.share() }
+    guard try ServerKey(at: keyFile).digest() == key.digest() else { throw isInUse }
+    return try body()
+  }
+
+  private var isInUse: ServerError {
+    ServerError(.busy, "another process is using \(path)", hint: "stop the server, and wait for other commands to end")
   }
 
   package static let directoryFile = "directory.db"
@@ -152,10 +159,12 @@ public struct ServerFolder: Sendable {
     }
   }
 
+  static let newSuffix = ".new"
+
   /// Creates a missing database with its tables. It appears under its name when it is complete.
   func makeDatabase(_ file: String, keyName: String, _ fill: (Database) throws -> Void) throws {
     let target = path + "/" + file
-    let draft = target + ".new"
+    let draft = target + Self.newSuffix
     // A draft that a crash left behind was never used.
     for name in [draft, draft + "-wal", draft + "-shm"] { try Files.removeTree(name) }
     try Files.makeFile(draft)

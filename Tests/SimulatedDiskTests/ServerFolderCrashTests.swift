@@ -9,8 +9,8 @@ import SyncServer
 import TestSupport
 import Testing
 
-/// The folder of a server whose key changes on a disk that crashes.
-@Suite(.enabled(if: simulated_disk_is_available() != 0)) struct KeyRotationCrashTests {
+/// The folder of a server whose databases are replaced on a disk that crashes.
+@Suite(.enabled(if: simulated_disk_is_available() != 0)) struct ServerFolderCrashTests {
   private static let accounts = ["a1", "b2"]
 
   /// Creates a folder with a user and two accounts, whose write-ahead logs are as a crash leaves them.
@@ -52,13 +52,15 @@ import Testing
     return try directory.auditLog(since: nil, atMost: 1_000).count { $0.action == "key rotated" }
   }
 
-  @Test("A power cut at any operation of a rotation leaves the whole folder under the former or the new key")
-  func powerCuts() throws {
+  /// Calls a closure for moments of a change of the folder, at which the power is cut.
+  /// - Parameter check: checks the folder after the restart.
+  private func powerCuts(
+    _ change: (inout ServerFolder) throws -> Void, check: (_ data: String, _ moment: String) throws -> Void
+  ) throws {
     let seed = freshSeed()
     let kinds: [(operations: [simulated_operation], cuts: Int?)] = [
       ([simulated_name], nil), ([simulated_sync], nil), ([simulated_write], 40),
     ]
-    var (changed, kept) = (0, 0)
     var random = Seeded(seed)
     for (operations, cuts) in kinds {
       let machine = try Machine(seed: seed)
@@ -67,30 +69,55 @@ import Testing
       let before = machine.count(operations)
       do {
         var folder = try ServerFolder(data, isCreating: false)
-        _ = try folder.rotateKey()
+        try change(&folder)
       }
       let total = Int(machine.count(operations) - before)
       try machine.restart()
-      var known = try rotations(in: data)
+      try check(data, "")
       let moments = cuts.map { count in (0..<count).map { _ in random.number(0..<total) } } ?? Array(0..<total)
       for moment in moments {
+        let place = "seed \(seed), \(operations) \(moment)"
         machine.fail(operations, after: moment, simulated_power_cut)
         do {
           var folder = try ServerFolder(data, isCreating: false)
-          _ = try folder.rotateKey()
+          try change(&folder)
         } catch {
-          #expect(machine.hasFailed, "seed \(seed), \(operations) \(moment): \(error)")
+          #expect(machine.hasFailed, "\(place): \(error)")
         }
         try machine.restart()
-        let count = try rotations(in: data)
-        #expect(count == known || count == known + 1, "seed \(seed), \(operations) \(moment)")
-        if count == known { kept += 1 } else { changed += 1 }
-        known = count
-        let names = try Files.names(in: data).filter { $0.contains("rotat") }
-        #expect(names == [], "seed \(seed), \(operations) \(moment)")
+        try check(data, place)
       }
+    }
+  }
+
+  @Test("A power cut at any operation of a rotation leaves the whole folder under the former or the new key")
+  func rotation() throws {
+    var (known, changed, kept) = (0, 0, 0)
+    try powerCuts {
+      _ = try $0.rotateKey()
+    } check: { data, moment in
+      let count = try rotations(in: data)
+      if moment.isEmpty {
+        known = count
+      } else {
+        #expect(count == known || count == known + 1, "\(moment)")
+      }
+      if count == known { kept += 1 } else { changed += 1 }
+      known = count
+      #expect(try Files.names(in: data).filter { $0.contains(".rotated") || $0 == "rotation" } == [], "\(moment)")
     }
     print("power cuts of rotations: \(changed) changed the key, \(kept) did not")
     #expect(changed > 0 && kept > 0)
+  }
+
+  @Test("A power cut at any operation of a compaction leaves each database, and the next compaction no other file")
+  func compaction() throws {
+    try powerCuts {
+      _ = try $0.compact { if let problem = $0.problem { throw Unexpected(problem) } }
+    } check: { data, moment in
+      _ = try rotations(in: data)
+      _ = try ServerFolder(data, isCreating: false).compact { _ in }
+      #expect(try Files.names(in: data).filter { $0.contains(".db.") } == [], "\(moment)")
+    }
   }
 }
