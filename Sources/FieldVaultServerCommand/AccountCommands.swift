@@ -70,14 +70,11 @@ extension CommandContext {
   fileprivate func withSource<Result>(
     _ body: (FieldVaultServer.Source, any AccountDirectory) async throws -> Result
   ) async throws -> Result {
-    guard var settings = try databaseSettings() else {
+    guard let settings = try sealedDatabaseSettings() else {
       let folder = try folder(isCreating: false)
       let directory = try ServerDirectory(in: folder)
       defer { directory.close() }
       return try await body(.folder(folder), directory)
-    }
-    if arguments.isDeclared("seal-key"), let file = arguments.value("seal-key") {
-      settings.sealKeys = try arguments.locating("seal-key") { try SealKeys(file: file) }
     }
     let database = try PostgresDatabase(settings)
     defer { database.close() }

@@ -68,7 +68,7 @@ enum Command {
         exit(ExitCode.damaged.rawValue)
       }
     case "migrate":
-      guard try MigrateCommand.run(context) else {
+      guard try await MigrateCommand.run(context) else {
         try context.output.flush()
         exit(ExitCode.refused.rawValue)
       }

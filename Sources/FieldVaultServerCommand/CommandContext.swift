@@ -97,6 +97,15 @@ struct CommandContext: Sendable {
     return settings
   }
 
+  /// The settings of `--database` with the keys of `--seal-key`; `nil` for data in a folder.
+  func sealedDatabaseSettings() throws -> PostgresSettings? {
+    guard var settings = try databaseSettings() else { return nil }
+    if arguments.isDeclared("seal-key"), let file = arguments.value("seal-key") {
+      settings.sealKeys = try arguments.locating("seal-key") { try SealKeys(file: file) }
+    }
+    return settings
+  }
+
   /// The value of an option with the address of a database. An address in a file must not have a password, because files are
   /// copied and shared more widely than secrets.
   func databaseAddress(_ name: String) throws -> String? {

@@ -2,18 +2,17 @@ import CipherSQL
 import CommandLineKit
 import PostgresStorage
 import SQLCipherStorage
+import SchemaModel
 import ServerStorage
 import ShippedSchemas
 import SyncServer
 
 enum MigrateCommand {
   /// - Returns: whether all accounts have the files.
-  static func run(_ context: CommandContext) throws -> Bool {
+  static func run(_ context: CommandContext) async throws -> Bool {
     let isTrial = context.arguments.flag("dry-run")
-    var migrations: [FolderMigration] = []
-    try context.folder(isCreating: false).migrate(
-      adding: try context.namedSchemas(), shipped: Schema.shipped, asTrial: isTrial
-    ) { migration in
+    var migrations: [DataMigration] = []
+    try await migrate(context, asTrial: isTrial) { migration in
       migrations.append(migration)
       if !context.isJSON { try write(migration, context) }
     }
@@ -47,8 +46,32 @@ enum MigrateCommand {
     return isDone
   }
 
-  private static func write(_ migration: FolderMigration, _ context: CommandContext) throws {
-    let place = migration.account.map { "account \($0.name)" } ?? "directory"
+  private static func migrate(
+    _ context: CommandContext, asTrial isTrial: Bool, _ done: (DataMigration) throws -> Void
+  ) async throws {
+    let named = try context.namedSchemas()
+    guard let settings = try context.sealedDatabaseSettings() else {
+      return try migrateFolder(context, named, asTrial: isTrial, done)
+    }
+    if isTrial {
+      try PostgresDatabase.tryMigration(settings, adding: named, shipped: Schema.shipped, done)
+    } else {
+      try await PostgresDatabase.migrate(
+        settings, adding: named, shipped: Schema.shipped, log: { context.line($0) }, done)
+    }
+  }
+
+  private static func migrateFolder(
+    _ context: CommandContext, _ named: [(source: SchemaSource, schema: Schema)], asTrial isTrial: Bool,
+    _ done: (DataMigration) throws -> Void
+  ) throws {
+    try context.folder(isCreating: false).migrate(
+      adding: named, shipped: Schema.shipped, asTrial: isTrial, done)
+  }
+
+  private static func write(_ migration: DataMigration, _ context: CommandContext) throws {
+    let whole = context.arguments.value("database") == nil ? "directory" : "database"
+    let place = migration.account.map { "account \($0.name)" } ?? whole
     if let problem = migration.problem {
       return try context.output.line(escaped("\(place): \(problem)"))
     }

@@ -40,11 +40,15 @@ extension ServerProgram {
     discussion: """
       A server does the same at the first request of an account. With --dry-run, the files are applied to copies, also while \
       a server runs, and nothing is changed: run it before an upgrade. The largest account must fit the disk once more. \
-      Otherwise the server has to be stopped. An account whose records do not fit a file is named, and the others are migrated.
+      Otherwise the server has to be stopped. An account whose records do not fit a file is named, and the others are migrated. \
+      A PostgreSQL database is migrated while nodes run, one account after the other, and nodes with older files refuse an account that \
+      has new ones. --dry-run locks each account for its trial and rolls back.
       """,
-    options: folderOptions + [.flag("dry-run", "try the files on copies"), schemaOption],
+    options: sourceOptions + [.flag("dry-run", "try the files without a change"), schemaOption, sealKeyOption],
+    choices: oneSource,
     examples: [
-      Example("fieldvault-server migrate --dry-run --data data --schema ./company", "try new files of a schema")
+      Example("fieldvault-server migrate --dry-run --data data --schema ./company", "try new files of a schema"),
+      Example("fieldvault-server migrate --database postgresql://fieldvault@db/fieldvault", "while nodes run"),
     ],
     exitCodes: codes + [busy, .noSpace, refused])
 

@@ -53,14 +53,16 @@ struct AccountRow {
     insertRow(try key(account), .text(account.name), .integer(time), .text(epoch))
   }
 
-  /// Begins a transaction that changes an account.
+  /// Locks an account that a transaction changes.
+  /// - Parameter begins: whether to begin the transaction.
   static func lock(
-    _ name: AccountName, _ connection: PostgresConnection
+    _ name: AccountName, _ connection: PostgresConnection, begins: Bool = true
   ) throws -> (row: AccountRow, rows: PostgresRowsWriter) {
     let account = try key(name)
     // Each statement of this transaction sees what was committed when it began. No other transaction changes the account.
-    let results = try connection.begin(
-      TransactionStatements.begin, [readLocked(account), PostgresRows.jobs(account)])
+    let commands = [readLocked(account), PostgresRows.jobs(account)]
+    let results =
+      try begins ? connection.begin(TransactionStatements.begin, commands) : connection.run(commands)
     let row = try AccountRow(results.first)
     try connection.checkIncarnation(of: row)
     let jobs = results.last?.map(AccountJob.init) ?? []

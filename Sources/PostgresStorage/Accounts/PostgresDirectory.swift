@@ -94,7 +94,11 @@ public final class PostgresDirectory: AccountDirectory {
 
   /// Returns all accounts.
   public func accounts() throws -> [AccountName] {
-    try run { try $0.run(Self.allAccounts()).map { AccountName(name: $0.text(0), folder: $0.text(1)) } }
+    try run { try Self.accounts($0) }
+  }
+
+  static func accounts(_ connection: PostgresConnection) throws -> [AccountName] {
+    try connection.run(allAccounts()).map { AccountName(name: $0.text(0), folder: $0.text(1)) }
   }
 
   static let accountByName = Statement("SELECT deleted_at IS NOT NULL FROM fieldvault.account WHERE name = $1::text")

@@ -14,8 +14,9 @@ public final class PostgresStorage: RecordStorage {
   /// The schemas, without FieldVault's own.
   public let schemas: [ServedSchema]
   let database: PostgresDatabase
-  private let schema: AccountSchema
-  private let set: SchemaSet
+  private let update: AccountUpdate
+  private var schema: AccountSchema { update.schema }
+  private var set: SchemaSet { update.set }
   private let waiters: AccountWaiters
   private let changes: ChangeChannel
   private let jobs: AccountJobs
@@ -40,10 +41,10 @@ public final class PostgresStorage: RecordStorage {
     try database.setUp { try SealKeys.check(database.settings.sealKeys, $0) }
     let schema = try AccountSchema(schemas, environment: environment)
     let waiters = AccountWaiters(environment, isTold: false)
-    (self.database, self.schema, self.waiters) = (database, schema, waiters)
+    (self.database, self.waiters) = (database, waiters)
+    update = AccountUpdate(schema, environment, keys: database.settings.sealKeys)
     entities = schema.descriptions
     self.schemas = schemas.map { ServedSchema(name: $0.name, version: $0.migrations.count) }
-    set = SchemaSet(schema.allSchemas)
     changes = ChangeChannel(database, waiters, committed: committed, log: log)
     jobs = AccountJobs(clock: environment.clock, log: log)
     writes = SharedWrites(clock: environment.clock, measured: measured)
@@ -125,45 +126,21 @@ public final class PostgresStorage: RecordStorage {
     }
   }
 
-  /// Applies new schema files to the records of an account, begins a new epoch after a failover that may have lost
-  /// changes, and seals the values of an account without a key if the node has keys.
+  /// Applies new schema files to the records of an account, as its first request does.
+  /// - Returns: the applied files.
+  func migrate(_ account: AccountName) async throws -> [MigrationRecord] { try await bringUpToDate(account) }
+
+  /// See ``AccountUpdate``.
   /// - Parameter isRenewingKey: whether a sealed account gets a new key as well.
-  private func bringUpToDate(_ account: AccountName, isRenewingKey: Bool = false) async throws {
-    let (schema, set, environment, keys) = (schema, set, database.environment, database.settings.sealKeys)
-    let committed = try await database.transaction(.writing(account)) { connection -> CommittedChanges? in
-      let (row, rows) = try AccountRow.lock(account, connection)
-      try row.requireAccount()
-      _ = try connection.run(TransactionStatements.allowIdleness())
-      let former = try row.form(of: account, keys, environment.random)
-      let seal = row.sealedKey == nil || isRenewingKey ? keys?.makeSeal(environment.random) : nil
-      // An account without schemas has no values.
-      rows.form = row.schemaSet == nil ? seal.map { ValueForm($0, environment.random) } ?? former : former
-      let writer = try AccountWriter(rows, schema, environment)
-      let now = environment.now
-      if row.schemaSet == nil {
-        try writer.adoptSeeds(at: now)
-      } else if let known = row.schemaSet, known != set.digest {
-        let before = try SchemaSet.read(known, from: connection)
-        if try set.continues(before) { _ = try writer.upgrade(from: before.schemas, at: now) }
-      }
-      if row.incarnation != connection.incarnationNumber { _ = try writer.startEpoch(at: now) }
-      if let seal, let keys {
-        if row.schemaSet != nil {
-          rows.form = ValueForm(seal, replacing: former, environment.random)
-          try writer.rebuild()
-          try rows.rewriteRest()
-          rows.form = ValueForm(seal, environment.random)
-        }
-        let wrapped = try keys.wrap(seal, of: account, on: connection, environment.random)
-        _ = try rows.run(AccountRow.keep(sealedKey: wrapped, of: rows.account))
-      }
-      let (committed, _) = try writer.finish()
-      try set.save(to: connection)
-      _ = try rows.run(AccountRow.markUpToDate(rows.account, .text(set.digest), .integer(connection.incarnationNumber)))
-      try rows.commit()
-      return committed
+  @discardableResult
+  private func bringUpToDate(_ account: AccountName, isRenewingKey: Bool = false) async throws -> [MigrationRecord] {
+    let (committed, files) = try await database.transaction(.writing(account)) { [update] connection in
+      let result = try update.apply(to: account, on: connection, isRenewingKey: isRenewingKey)
+      try result.rows.commit()
+      return (result.changes, result.files)
     }
     if let committed { changes.announce(account, committed) }
+    return files
   }
 
   // MARK: Keys
@@ -288,5 +265,73 @@ public final class PostgresStorage: RecordStorage {
     }
     jobs.close()
     changes.close()
+  }
+}
+
+/// Brings accounts up to date: applies new schema files to the records, begins a new epoch after a failover that may have lost
+/// changes, and seals the values of an account without a key if the node has keys.
+struct AccountUpdate: Sendable {
+  let schema: AccountSchema
+  /// The files of the schemas.
+  let set: SchemaSet
+  private let environment: Environment
+  private let keys: SealKeys?
+
+  init(_ schema: AccountSchema, _ environment: Environment, keys: SealKeys?) {
+    (self.schema, self.environment, self.keys) = (schema, environment, keys)
+    set = SchemaSet(schema.allSchemas)
+  }
+
+  /// The changes of a transaction that is still open.
+  struct Result {
+    let rows: PostgresRowsWriter
+    let changes: CommittedChanges?
+    /// The schema files that the account did not have.
+    let files: [MigrationRecord]
+  }
+
+  /// Changes an account. The caller commits the transaction or rolls it back.
+  /// - Parameters:
+  ///   - begins: whether to begin the transaction.
+  ///   - isRenewingKey: whether a sealed account gets a new key as well.
+  /// - Throws: `SQLError` if the records do not fit a schema file; ``ServerError`` with `deleted`, and with `busy` if the account has
+  ///   files of a newer node; ``PostgresError``.
+  func apply(
+    to account: AccountName, on connection: PostgresConnection, begins: Bool = true, isRenewingKey: Bool = false
+  ) throws -> Result {
+    let (row, rows) = try AccountRow.lock(account, connection, begins: begins)
+    try row.requireAccount()
+    _ = try connection.run(TransactionStatements.allowIdleness())
+    let former = try row.form(of: account, keys, environment.random)
+    let seal = row.sealedKey == nil || isRenewingKey ? keys?.makeSeal(environment.random) : nil
+    // An account without schemas has no values.
+    rows.form = row.schemaSet == nil ? seal.map { ValueForm($0, environment.random) } ?? former : former
+    let writer = try AccountWriter(rows, schema, environment)
+    let now = environment.now
+    var files: [MigrationRecord] = []
+    if row.schemaSet == nil {
+      try writer.adoptSeeds(at: now)
+      files = schema.records
+    } else if let known = row.schemaSet, known != set.digest {
+      let before = try SchemaSet.read(known, from: connection)
+      if try set.continues(before) {
+        files = try set.new(try writer.upgrade(from: before.schemas, at: now), after: before)
+      }
+    }
+    if row.incarnation != connection.incarnationNumber { _ = try writer.startEpoch(at: now) }
+    if let seal, let keys {
+      if row.schemaSet != nil {
+        rows.form = ValueForm(seal, replacing: former, environment.random)
+        try writer.rebuild()
+        try rows.rewriteRest()
+        rows.form = ValueForm(seal, environment.random)
+      }
+      let wrapped = try keys.wrap(seal, of: account, on: connection, environment.random)
+      _ = try rows.run(AccountRow.keep(sealedKey: wrapped, of: rows.account))
+    }
+    let (changes, _) = try writer.finish()
+    try set.save(to: connection)
+    _ = try rows.run(AccountRow.markUpToDate(rows.account, .text(set.digest), .integer(connection.incarnationNumber)))
+    return Result(rows: rows, changes: changes, files: files)
   }
 }

@@ -70,13 +70,22 @@ struct SchemaSet {
     return try SchemaSet(parsing: json, digest: digest)
   }
 
+  private var files: [MigrationRecord] {
+    schemas.flatMap { schema in schema.migrations.map { MigrationRecord(of: schema.name, $0) } }
+  }
+
+  /// Returns the rows of an upgrade about files that a former set lacks.
+  func new(_ rows: [MigrationRecord], after former: SchemaSet) throws -> [MigrationRecord] {
+    let pending = try Migrator(schemas: schemas).pending(after: former.files)
+    return rows.filter { row in pending.contains { $0.schema == row.schema && $0.file.version == row.version } }
+  }
+
   /// Returns whether this set has files that the other lacks.
   /// - Throws: ``ServerError`` with `busy` if this set lacks files of the other, as a node does that is older than another, or
   ///   has changed one.
   func continues(_ other: SchemaSet) throws -> Bool {
-    let applied = other.schemas.flatMap { schema in schema.migrations.map { MigrationRecord(of: schema.name, $0) } }
     do {
-      return try !Migrator(schemas: schemas).pending(after: applied).isEmpty
+      return try !Migrator(schemas: schemas).pending(after: other.files).isEmpty
     } catch let error as SQLError where error.code == .migration {
       throw ServerError(.busy, "another node has given an account other schema files: \(error)")
     }

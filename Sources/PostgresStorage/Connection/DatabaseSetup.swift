@@ -37,9 +37,25 @@ struct DatabaseSetup {
   /// Checks that this program can use a database, without changing it.
   /// - Returns: whether the database has tables, of this or an earlier version.
   /// - Throws: ``ServerError`` with `badDatabase`; ``PostgresError``.
-  func check(_ connection: PostgresConnection) throws -> Bool {
+  func check(_ connection: PostgresConnection) throws -> Bool { try appliedCount(connection) > 0 }
+
+  /// Returns the number of applied migrations; 0 for a database without tables. Changes nothing.
+  /// - Throws: as ``check(_:)``.
+  func appliedCount(_ connection: PostgresConnection) throws -> Int {
     try checkServer(connection)
-    return try hasSchema(connection) && newestMigration(connection) > 0
+    return try hasSchema(connection) ? newestMigration(connection) : 0
+  }
+
+  /// Runs a closure on tables that are up to date, in a transaction that is rolled back.
+  func trying<Result>(on connection: PostgresConnection, _ body: () throws -> Result) throws -> Result {
+    _ = try connection.run([TransactionStatements.begin(), Statement("SET LOCAL statement_timeout = 0")()])
+    // A connection that cannot roll back is closed, which rolls back.
+    defer { if connection.isUsable { _ = try? connection.run(TransactionStatements.rollback()) } }
+    if try newestMigration(connection) < PostgresLayout.migrations.count {
+      _ = try connection.run(Statement("SELECT pg_advisory_xact_lock($1::bigint)")(.integer(Self.lock)))
+      _ = try migrate(connection)
+    }
+    return try body()
   }
 
   private func checkServer(_ connection: PostgresConnection) throws {

@@ -28,6 +28,13 @@ struct Incarnation: Equatable, Sendable {
     SET system_identifier = $1::text, timeline = $2::text, database_oid = $3::bigint, incarnation = incarnation + 1
     """)
 
+  /// Returns the number of the stored incarnation.
+  static func storedNumber(_ connection: PostgresConnection) throws -> Int64 {
+    try connection.run(storedNumber()).first { $0.integer(0) } ?? 0
+  }
+
+  private static let storedNumber = Statement("SELECT incarnation FROM fieldvault.server")
+
   /// Returns the number of the incarnation, which is one more if the stored one differs.
   func adopt(_ connection: PostgresConnection) throws -> Int64 {
     _ = try connection.run(TransactionStatements.begin())

@@ -52,7 +52,7 @@ public final class PostgresDatabase: Sendable {
   }
 
   /// Runs a part of the start of a program on a connection of its own.
-  private static func setUp<Result>(
+  static func setUp<Result>(
     _ settings: PostgresSettings, _ clock: Clock, url: String? = nil, _ body: (PostgresConnection) throws -> Result
   ) throws -> Result {
     do {
@@ -142,6 +142,92 @@ extension ServerError {
       self.init(.disk, text)
     } else {
       self.init(.system, text)
+    }
+  }
+}
+
+extension PostgresDatabase {
+  /// Applies all pending files of FieldVault to the tables of the database, and those of the schemas to each account, also while
+  /// nodes run. A node does the same at its start and at the first request of an account; each account is locked meanwhile, as by
+  /// a request that writes. Older nodes refuse an account that has new files.
+  /// - Parameters:
+  ///   - named: schemas to serve in addition, or newer files of served ones.
+  ///   - log: receives each failure that concerns no account.
+  ///   - done: receives each result. An account that fails does not stop the others.
+  /// - Throws: ``ServerError`` with `badDatabase` or `schemas`, and with `system` or `disk` if the database fails.
+  public static func migrate(
+    _ settings: PostgresSettings, adding named: [(source: SchemaSource, schema: Schema)], shipped: [Schema],
+    log: @escaping @Sendable (String) -> Void, _ done: (DataMigration) throws -> Void
+  ) async throws {
+    let environment: Environment = .system
+    let before = try setUp(settings, environment.clock) { try DatabaseSetup(environment).appliedCount($0) }
+    let database = try PostgresDatabase(settings)
+    defer { database.close() }
+    let directory = PostgresDirectory(database)
+    let schemas = try directory.schemas(adding: named, shipped: shipped)
+    try done(DataMigration(account: nil, files: PostgresLayout.records(after: before), problem: nil))
+    let storage = try PostgresStorage(database, schemas: schemas, log: log)
+    defer { storage.close() }
+    for account in try directory.accounts() {
+      let result: Result<[MigrationRecord], any Error>
+      do { result = .success(try await storage.migrate(account)) } catch { result = .failure(error) }
+      if let migration = try migration(of: account, result) { try done(migration) }
+    }
+    try await storage.viewsAreCreated()
+  }
+
+  /// Tries the files of ``migrate(_:adding:shipped:log:_:)`` in transactions that are rolled back, one for each account, which is locked
+  /// meanwhile. Pending files of FieldVault lock the tables of the database in each of these transactions.
+  /// - Throws: as the migration.
+  public static func tryMigration(
+    _ settings: PostgresSettings, adding named: [(source: SchemaSource, schema: Schema)], shipped: [Schema],
+    _ done: (DataMigration) throws -> Void
+  ) throws {
+    let environment: Environment = .system
+    try setUp(settings, environment.clock) { connection in
+      let setup = DatabaseSetup(environment)
+      let before = try setup.appliedCount(connection)
+      try done(DataMigration(account: nil, files: PostgresLayout.records(after: before), problem: nil))
+      guard before > 0 else { return }
+      let (known, accounts) = try setup.trying(on: connection) {
+        connection.incarnationNumber = try Incarnation.storedNumber(connection)
+        return (try PostgresDirectory.storedSchemas(connection), try PostgresDirectory.accounts(connection))
+      }
+      let schemas = try ServedSchemas(known, adding: named, shipped: shipped).schemas
+      let update = AccountUpdate(
+        try AccountSchema(schemas, environment: environment), environment, keys: settings.sealKeys)
+      for account in accounts {
+        let result = Result {
+          try setup.trying(on: connection) { try update.apply(to: account, on: connection, begins: false).files }
+        }
+        if let migration = try migration(of: account, result) { try done(migration) }
+      }
+    }
+  }
+
+  /// Returns the result for an account; `nil` if it was deleted meanwhile.
+  /// - Throws: a failure of the database, which concerns all accounts.
+  private static func migration(
+    of account: AccountName, _ result: Result<[MigrationRecord], any Error>
+  ) throws -> DataMigration? {
+    switch result {
+    case .success(let files): return DataMigration(account: account, files: files, problem: nil)
+    case .failure(let error as PostgresError): throw ServerError(error)
+    case .failure(let error as ServerError) where [.system, .disk].contains(error.code): throw error
+    case .failure(let error as ServerError) where error.code == .deleted: return nil
+    case .failure(let error): return DataMigration(account: account, files: [], problem: "\(error)")
+    }
+  }
+}
+
+extension PostgresLayout {
+  /// Returns the files of FieldVault after the first ones.
+  fileprivate static func records(after count: Int) -> [MigrationRecord] {
+    migrations.dropFirst(count).map { migration in
+      MigrationRecord(
+        of: "fieldvault",
+        MigrationFile(
+          version: migration.version, name: migration.name, sql: migration.statements.joined(separator: ";\n")))
     }
   }
 }

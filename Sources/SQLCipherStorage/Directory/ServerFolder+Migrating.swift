@@ -10,16 +10,6 @@ import ServerStorage
   import Darwin
 #endif
 
-/// The migration of the databases of one account, or of the directory.
-public struct FolderMigration: Sendable {
-  /// The account; `nil` for the directory.
-  public let account: AccountName?
-  /// The applied files.
-  public let files: [MigrationRecord]
-  /// The reason why the files of the account could not be applied, which leaves the account unchanged; `nil` without a problem.
-  public let problem: String?
-}
-
 extension ServerFolder {
   /// Applies all pending files of FieldVault and of the schemas to the directory and to each account. A server does the same at the
   /// first request of an account.
@@ -31,7 +21,7 @@ extension ServerFolder {
   @available(*, noasync, message: "migrates on the calling thread")
   public func migrate(
     adding named: [(source: SchemaSource, schema: Schema)], shipped: [Schema], asTrial isTrial: Bool,
-    _ done: (FolderMigration) throws -> Void
+    _ done: (DataMigration) throws -> Void
   ) throws {
     if isTrial {
       try withTrialFolder { trial in
@@ -54,21 +44,21 @@ extension ServerFolder {
 
   /// - Parameter around: runs the migration of an account.
   private func migrate(
-    _ named: [(source: SchemaSource, schema: Schema)], _ shipped: [Schema], _ done: (FolderMigration) throws -> Void,
+    _ named: [(source: SchemaSource, schema: Schema)], _ shipped: [Schema], _ done: (DataMigration) throws -> Void,
     around: (AccountName, _ migrate: () throws -> [MigrationRecord]) throws -> [MigrationRecord]
   ) throws {
     let before = try applied(Self.directoryFile, keyName: ServerDirectory.keyName)
     let directory = try ServerDirectory(in: self)
     defer { directory.close() }
     let after = try directory.database.read { try MigrationRecord.all(in: $0) }
-    try done(FolderMigration(account: nil, files: Self.new(after, since: before), problem: nil))
+    try done(DataMigration(account: nil, files: Self.new(after, since: before), problem: nil))
     let schema = try AccountSchema(
       try directory.schemas(adding: named, shipped: shipped), environment: environment)
     for account in try directory.accounts() {
       let result = Result { try around(account) { try migrate(account, to: schema) } }
       switch result {
-      case .success(let files): try done(FolderMigration(account: account, files: files, problem: nil))
-      case .failure(let error): try done(FolderMigration(account: account, files: [], problem: "\(error)"))
+      case .success(let files): try done(DataMigration(account: account, files: files, problem: nil))
+      case .failure(let error): try done(DataMigration(account: account, files: [], problem: "\(error)"))
       }
     }
   }

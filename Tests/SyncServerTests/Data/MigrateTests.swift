@@ -78,15 +78,6 @@ import Testing
     return found
   }
 
-  private func problems(_ output: String) throws -> [String: String?] {
-    guard case .array(let rows) = try SyncValue(parsing: output) else { throw Unexpected("no list: \(output)") }
-    return Dictionary(
-      uniqueKeysWithValues: rows.map { row in
-        func text(_ name: String) -> String? { if case .text(let text)? = row[name] { text } else { nil } }
-        return (text("account") ?? "", text("problem"))
-      })
-  }
-
   @Test("A trial names the files and the accounts that they do not fit, and changes nothing")
   func trial() async throws {
     try await fill()
@@ -94,7 +85,7 @@ import Testing
     let before = try content()
     let trial = try await run("migrate", "--dry-run", "--schema", company, "--json")
     #expect(trial.status == 10, "\(trial.errors)")
-    let problems = try problems(trial.output)
+    let problems = try migrationProblems(trial.output)
     #expect(problems.keys.sorted() == ["", "land", "water"])
     #expect(problems["land"] == .some(nil) && problems[""] == .some(nil))
     #expect((problems["water"] ?? nil)?.contains("title") == true, "\(trial.output)")
@@ -117,7 +108,7 @@ import Testing
     try write("0002_titles.sql", "CREATE UNIQUE INDEX Thing_title ON Thing (title);")
     let failing = try await run("migrate", "--schema", company, "--json")
     #expect(failing.status == 10)
-    #expect(try problems(failing.output)["land"] == .some(nil))
+    #expect(try migrationProblems(failing.output)["land"] == .some(nil))
     func versions() throws -> [String: Int] {
       let folder = try ServerFolder(data, isCreating: false)
       let directory = try ServerDirectory(in: folder)
@@ -164,8 +155,18 @@ import Testing
       to: URL(fileURLWithPath: "\(data)/\(AccountDatabase.records.path(water.folder))"))
     let trial = try await run("migrate", "--dry-run", "--json")
     #expect(trial.status == 10, "\(trial.errors)")
-    let problems = try problems(trial.output)
+    let problems = try migrationProblems(trial.output)
     #expect(problems["land"] == .some(nil) && (problems["water"] ?? nil)?.contains("cannot be read") == true)
     #expect(!Files.exists(data + "/migration-trial"))
   }
+}
+
+/// Returns the problem of each account in the JSON of a migration; that of the tables for all accounts has the name "".
+func migrationProblems(_ output: String) throws -> [String: String?] {
+  guard case .array(let rows) = try SyncValue(parsing: output) else { throw Unexpected("no list: \(output)") }
+  return Dictionary(
+    uniqueKeysWithValues: rows.map { row in
+      func text(_ name: String) -> String? { if case .text(let text)? = row[name] { text } else { nil } }
+      return (text("account") ?? "", text("problem"))
+    })
 }
