@@ -31,6 +31,7 @@ package final class ServedData: Sendable {
   private let transferPatterns: Set<String>
   private let housekeeping = Locked<[Task<Void, Never>]>([])
   private let hold: Locked<FolderLock?>
+  private let endUse: @Sendable () -> Void
 
   /// Opens the data.
   /// - Throws: ``ServerError`` with `busy` if another server uses the folder, or with `wrongKey`; `SQLError` for a
@@ -44,6 +45,7 @@ package final class ServedData: Sendable {
     let parts = try Parts(settings, metrics, log)
     let (directory, storage, files) = (parts.directory, parts.storage, parts.files)
     (self.directory, self.storage, self.files, hold) = (directory, storage, files, Locked(parts.hold))
+    endUse = parts.endUse
     webhook = parts.webhook
     let limits = settings.limits
     sessions = UploadSessions(limit: limits.files.uploadsAtOnce, clock: environment.clock)
@@ -154,6 +156,8 @@ package final class ServedData: Sendable {
     storage.close()
     directory.close()
     hold.withLock { $0 = nil }
+    // Tasks that are about to end may keep the folder for a moment.
+    endUse()
   }
 }
 
@@ -169,6 +173,7 @@ private struct Parts {
   let space: ServerMetrics.Space
   /// Keeps other servers from using the folder.
   let hold: FolderLock?
+  let endUse: @Sendable () -> Void
 
   init(_ settings: FieldVaultServer.Settings, _ metrics: ServerMetrics, _ log: RequestLog) throws {
     let openAccounts = settings.limits.openAccounts
@@ -187,6 +192,7 @@ private struct Parts {
     case .folder(let folder):
       space = .folder(folder.path)
       hold = try folder.holdForServing()
+      endUse = { folder.endUse() }
       let directory = try ServerDirectory(in: folder)
       let webhook = webhook(directory)
       (self.directory, self.webhook) = (directory, webhook)
@@ -198,7 +204,7 @@ private struct Parts {
       scratch = { "\(folder.path)/accounts/\($0.folder)" }
     case .database(let database, let scratch):
       space = .database { try await database.size() }
-      hold = nil
+      (hold, endUse) = (nil, {})
       let directory = PostgresDirectory(database)
       let webhook = webhook(directory)
       (self.directory, self.webhook) = (directory, webhook)

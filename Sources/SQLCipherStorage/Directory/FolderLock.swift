@@ -1,4 +1,5 @@
 import CPlatform
+import Platform
 import ServerStorage
 
 #if canImport(Glibc)
@@ -11,7 +12,9 @@ import ServerStorage
 
 /// A file lock. The system releases it when the process ends in any way.
 package final class FolderLock: Sendable {
-  private let descriptor: Int32
+  /// -1 after ``release()``.
+  private let held: Locked<Int32>
+  private var descriptor: Int32 { held.withLock { $0 } }
 
   /// Waits for the lock.
   static func waiting(_ path: String) throws(ServerError) -> FolderLock {
@@ -53,11 +56,20 @@ package final class FolderLock: Sendable {
   }
 
   private init(_ path: String, _ flags: Int32 = O_RDWR | O_CREAT | O_NOFOLLOW) throws(ServerError) {
-    descriptor = cplatform_open(path, flags | O_CLOEXEC, 0o600)
+    held = Locked(cplatform_open(path, flags | O_CLOEXEC, 0o600))
     guard descriptor >= 0 else { throw Self.failure(path) }
   }
 
-  deinit { if descriptor >= 0 { close(descriptor) } }
+  /// Gives up the lock before this value ends.
+  func release() {
+    let last = held.withLock { held in
+      defer { held = -1 }
+      return held
+    }
+    if last >= 0 { close(last) }
+  }
+
+  deinit { release() }
 
   private static func failure(_ path: String) -> ServerError {
     ServerError(.system, "cannot lock \(path): \(String(cString: strerror(errno)))")

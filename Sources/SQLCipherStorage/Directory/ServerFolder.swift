@@ -103,6 +103,9 @@ public struct ServerFolder: Sendable {
     try FolderLock.waiting(path + "/lock")
   }
 
+  /// Lets other processes replace the databases. No copy of this value may be used afterwards.
+  package func endUse() { use.release() }
+
   /// Runs a closure during which no other process uses the databases.
   /// - Throws: ``ServerError`` with `busy` if another process uses them, or has changed the key meanwhile.
   func withSoleUse<Result>(_ body: () throws -> Result) throws -> Result {

@@ -44,12 +44,7 @@ final class Templates {
     try Vault.create(
       at: vault, schemas: [schema], secret: SimulatedDevice.secret, configuration: builder.configuration
     ).close()
-    var folder = try ServerFolder(builder.root + "/data", isCreating: true)
-    folder.environment = builder.environment
-    let directory = try ServerDirectory(in: folder)
-    let tokens = try (1...Self.mostUsers).map { try directory.addUser("d\($0)", account: "one").token }
-    let serviceToken = try directory.addUser("service", account: "one", role: .service).token
-    directory.close()
+    let (tokens, serviceToken) = try addUsers(to: builder)
     let server = SimulatedServer(builder, workload, trace)
     _ = try scheduler.finish(within: 60_000_000) {
       try await server.start()
@@ -63,6 +58,16 @@ final class Templates {
     try builder.remove()
     scheduler.clear()
     return Template(vault: place + "/vault", data: place + "/data", tokens: tokens, serviceToken: serviceToken)
+  }
+
+  /// Creates the folder of the server with its users. Returns their tokens, and that of a service.
+  private func addUsers(to builder: Machine) throws -> (tokens: [String], service: String) {
+    var folder = try ServerFolder(builder.root + "/data", isCreating: true)
+    folder.environment = builder.environment
+    let directory = try ServerDirectory(in: folder)
+    defer { directory.close() }
+    let tokens = try (1...Self.mostUsers).map { try directory.addUser("d\($0)", account: "one").token }
+    return (tokens, try directory.addUser("service", account: "one", role: .service).token)
   }
 
   private func mkfolder(_ path: String) -> Bool {
