@@ -20,7 +20,8 @@ enum ServerProgram {
       .flag("no-color", "disable colours", isSetting: false),
     ],
     commands: [
-      serve, config, user, account, token, device, audit, backup, restore, verify, migrate, epoch, key, compact, sealKey,
+      serve, config, user, account, token, device, audit, backup, restore, verify, migrate, epoch, key, compact,
+      sealKey,
       .completions(group: "Other"),
       .manual(group: "Other"),
       .version(group: "Other"),
