@@ -22,9 +22,9 @@ extension ServerFolder {
   /// Encrypts all databases of the folder under a new key, and replaces the key file.
   ///
   /// The databases are copied and verified first. Then one rename replaces the key file, with mode 0600 and the same owner.
-  /// **After a crash** the former or the new key opens the whole folder, depending on the content of the key file: see
-  /// ``RotationJournal``. The former key is not in the folder any more, and it still opens earlier copies of the folder. No database of this
-  /// value may be open. The files of records are not encrypted under the key.
+  /// **After a crash** the former or the new key opens the whole folder, depending on the content of the key file. The former key is
+  /// not in the folder any more, and it still opens earlier copies of the folder. No database of this value may be open. The files
+  /// of records are not encrypted under the key.
   /// - Throws: ``ServerError`` with `busy` if another process uses the folder, with `damaged` for a database that cannot be read;
   ///   `VaultError` with `noSpace` if the copies do not fit; `KeyError` if the key file cannot be written. Nothing is changed in these
   ///   cases.
