@@ -130,7 +130,9 @@ struct ErrorReport {
     case .unreachable, .later, .attempt: .offline
     case .pauseCredentials, .deviceRevoked: .credentials
     case .cancelled: .interrupted
-    case .ok, .cursorUnknown, .schemaTooOld, .otherProtocol, .deviceCopied, .newEpoch, .tooLarge, .refused: .failed
+    case .ok, .quotaExceeded, .cursorUnknown, .schemaTooOld, .otherProtocol, .deviceCopied, .newEpoch, .tooLarge,
+      .refused:
+      .failed
     }
   }
 

@@ -69,6 +69,8 @@ extension RemoteFailure {
     let (message, remedy): (String, Remedy) =
       switch meaning {
       case .pauseCredentials: ("the server does not accept the token", .setRemote)
+      case .quotaExceeded:
+        ("the server does not accept this device", .advice("no data is lost; sync continues when the account has room"))
       case .deviceRevoked:
         (
           "the operator of the server has revoked this device",

@@ -8,6 +8,8 @@ public enum ResponseClass: Equatable, Sendable {
   case pauseCredentials
   /// The operator of the server has revoked this device. Nothing is sent until the user logs in again.
   case deviceRevoked
+  /// The account has no room for this device: nothing is sent until the operator raises the limit.
+  case quotaExceeded
   /// The versions of the protocol do not match: nothing is sent until one side is upgraded.
   case otherProtocol
   /// Another copy of the vault pushes under the same device id.
@@ -48,6 +50,7 @@ public enum ResponseClass: Equatable, Sendable {
       case (429, _): .later(seconds: retryAfterSeconds)
       case (_, nil): .unreachable
       case (403, let problem?) where problem.type == ServerProblem.deviceRevoked: .deviceRevoked
+      case (403, let problem?) where problem.type == ServerProblem.quotaExceeded: .quotaExceeded
       case (401, _), (403, _): .pauseCredentials
       case (409, let problem?) where problem.type == ServerProblem.schemaTooOld: .schemaTooOld
       case (409, let problem?) where problem.type == ServerProblem.deviceCopied: .deviceCopied

@@ -88,7 +88,7 @@ public struct RoundPlan: Equatable, Sendable {
     case (.ok, _): break
     case (.cancelled, _): step = .finish(.cancelled)
     case (.unreachable, _): step = .finish(.offline)
-    case (.pauseCredentials, _), (.schemaTooOld, _), (.otherProtocol, _): step = .finish(.paused)
+    case (.pauseCredentials, _), (.quotaExceeded, _), (.schemaTooOld, _), (.otherProtocol, _): step = .finish(.paused)
     case (.deviceRevoked, _): step = .removeRecords
     case (.newEpoch, _) where epochs < Self.mostEpochs:
       epochs += 1

@@ -25,13 +25,13 @@ extension HTTPProblem {
   static func tooManyRecords(_ limit: Int) -> HTTPProblem {
     HTTPProblem(
       403, "The account has too many records",
-      "the account has \(limit) records, which is its limit; delete unneeded ones, or ask the operator of the server for a higher limit",
+      "the account has reached its limit of records (\(limit)); delete unneeded ones, or ask the operator of the server for a higher limit",
       type: ServerProblem.quotaExceeded)
   }
   static func tooManyDevices(_ limit: Int) -> HTTPProblem {
     HTTPProblem(
       403, "The account has too many devices",
-      "the account has \(limit) devices, which is its limit; ask the operator of the server for a higher limit",
+      "the account has reached its limit of devices (\(limit)); ask the operator of the server for a higher limit",
       type: ServerProblem.quotaExceeded)
   }
   static let notForAdmins = HTTPProblem(

@@ -49,6 +49,24 @@ import Testing
     #expect(try server("audit", "list").output.contains("device revoked"))
   }
 
+  @Test("A device beyond the quota is told so, and keeps its changes until there is room") func quota() throws {
+    work.serveOptions = ["--device-quota", "1"]
+    try work.stop()
+    try work.start()
+    _ = try work.put("a.vault", "Project", "title=Elm")
+    try work.sync("a.vault")
+    let project = try work.put("b.vault", "Project", "title=Oak")
+    let refused = try shop.run("sync", vault: "b.vault")
+    #expect(refused.status == 1 && refused.errors.contains("does not accept this device"), "\(refused.errors)")
+    #expect(refused.errors.contains("limit of devices (1)") && !refused.errors.contains("remote set"))
+    work.serveOptions = ["--device-quota", "2"]
+    try work.stop()
+    try work.start()
+    try work.sync("b.vault")
+    try work.sync("a.vault")
+    #expect(try work.value("title", "Project", project, "a.vault") == "Oak")
+  }
+
   @Test("Bad devices and accounts are refused") func badInput() throws {
     let none = try server("device", "list", "fire")
     #expect(none.status == 4 && none.errors.contains("account list"), "\(none.errors)")

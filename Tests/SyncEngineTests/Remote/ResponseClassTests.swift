@@ -25,6 +25,15 @@ import HTTPClient
     #expect(ResponseClass(status: status, problem: nil, retryAfterSeconds: 9) == unsaid)
   }
 
+  @Test("A 403 for a revoked device and one for a full account have their own classes") func refusedDevices() {
+    for (type, meaning) in [
+      (ServerProblem.deviceRevoked, ResponseClass.deviceRevoked), (ServerProblem.quotaExceeded, .quotaExceeded),
+    ] {
+      let problem = ServerProblem(type: type, title: "", status: 403, detail: "")
+      #expect(ResponseClass(status: 403, problem: problem) == meaning)
+    }
+  }
+
   @Test("A 409 for an old schema has its own class") func aConflictOfSchemas() {
     let problem = ServerProblem(type: ServerProblem.schemaTooOld, title: "", status: 409, detail: "")
     #expect(ResponseClass(status: 409, problem: problem) == .schemaTooOld)

@@ -57,10 +57,21 @@ import HTTPClient
     "Each failure ends the round with its outcome",
     arguments: [
       (ResponseClass.unreachable, RoundOutcome.offline), (.pauseCredentials, .paused), (.schemaTooOld, .paused),
-      (.cancelled, .cancelled), (.attempt, .offline), (.refused, .failed), (.later(seconds: 600), .offline),
+      (.quotaExceeded, .paused), (.cancelled, .cancelled), (.attempt, .offline), (.refused, .failed),
+      (.later(seconds: 600), .offline),
     ])
   func whatEndsARound(responseClass: ResponseClass, outcome: RoundOutcome) {
     #expect(steps([known, .failed(responseClass, operations: 0)]).last == .finish(outcome))
+  }
+
+  @Test("A revoked device removes its records, then the round ends")
+  func revoked() {
+    for before in [[], [known], [known, noMore, .fetchedParents]] {
+      #expect(
+        steps(before + [.failed(.deviceRevoked, operations: 3), .removedRecords]).suffix(2) == [
+          .removeRecords, .finish(.paused),
+        ])
+    }
   }
 
   @Test("An unknown cursor causes a full comparison") func aCursorThatIsNotKnownMakesAComparison() {

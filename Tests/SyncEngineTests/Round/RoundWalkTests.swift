@@ -20,7 +20,8 @@ import Testing
       .records(entityType: "Room", uuids: ["x"], epoch: nil),
     ]
     let responseClasses: [ResponseClass] = [
-      .ok, .pauseCredentials, .otherProtocol, .deviceCopied, .newEpoch, .cursorUnknown, .schemaTooOld, .tooLarge,
+      .ok, .pauseCredentials, .deviceRevoked, .quotaExceeded, .otherProtocol, .deviceCopied, .newEpoch, .cursorUnknown,
+      .schemaTooOld, .tooLarge,
       .later(seconds: nil), .later(seconds: 600), .unreachable, .attempt, .refused, .cancelled,
     ]
     let results: [StoreResult] = [

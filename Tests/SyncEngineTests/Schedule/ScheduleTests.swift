@@ -70,18 +70,19 @@ import Testing
         == [.tell(.network(.online)), .begin(.network, Self.both)])
   }
 
-  @Test("Refused credentials pause rounds until the user acts", arguments: [Schedule.Cause.manual, .resume])
-  func refusedCredentialsPauseUntilAPersonComes(cause: Schedule.Cause) {
+  @Test(
+    "Refused credentials and a revoked device pause rounds until the user acts",
+    arguments: [Schedule.Cause.manual, .resume], [ResponseClass.pauseCredentials, .deviceRevoked])
+  func refusedCredentialsPauseUntilAPersonComes(cause: Schedule.Cause, failure: ResponseClass) {
     var schedule = started()
-    #expect(
-      schedule.handle(ended(.paused, failure: .pauseCredentials, nextDue: 10), now: 0) == [.wait(until: nil)])
+    #expect(schedule.handle(ended(.paused, failure: failure, nextDue: 10), now: 0) == [.wait(until: nil)])
     #expect(schedule.handle(.requested(.localWrite), now: 10_000_000) == [.wait(until: nil)])
     #expect(schedule.handle(.requested(cause), now: 10_000_000) == [.begin(cause, Self.both)])
   }
 
   @Test(
     "After a pause whose reason lies at the server, the timer looks whether it is over",
-    arguments: [ResponseClass.schemaTooOld, .otherProtocol, .refused])
+    arguments: [ResponseClass.schemaTooOld, .otherProtocol, .quotaExceeded, .refused])
   func pauseAtTheServer(failure: ResponseClass) {
     var schedule = started()
     let wait = Schedule.Effect.wait(until: Schedule.interval)

@@ -23,7 +23,7 @@ struct AccountQuotaTests {
     let problem = refused[3]["problem"]
     #expect(problem?["status"] == 403 && problem?["type"] == .text(ServerProblem.quotaExceeded))
     guard case .text(let detail)? = problem?["detail"] else { throw Unexpected("no detail") }
-    #expect(detail.contains("3 records"))
+    #expect(detail.contains("limit of records (3)"))
 
     // Changes and deletions make room.
     #expect(
