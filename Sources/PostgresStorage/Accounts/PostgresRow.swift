@@ -126,3 +126,11 @@ enum IndexText {
     return "#" + HexText.text(digest)
   }
 }
+
+/// The names of records as parameters. A client can name any text.
+extension [RecordName] {
+  /// The entities in their forms in the index.
+  var types: PostgresValue { .texts(map { IndexText.of($0.entityType) }) }
+  /// The UUIDs in their forms in the index.
+  var uuids: PostgresValue { .texts(map { IndexText.of($0.entityUuid) }) }
+}

@@ -25,9 +25,7 @@ class PostgresRows: AccountRows {
 
   final func records(_ names: [RecordName]) throws -> [RecordRow] {
     if names.isEmpty { return [] }
-    return try run(
-      Self.recordsByName(account, .texts(names.map(\.entityType)), .texts(names.map { IndexText.of($0.entityUuid) }))
-    ).map { try RecordRow($0, in: form) }
+    return try run(Self.recordsByName(account, names.types, names.uuids)).map { try RecordRow($0, in: form) }
   }
 
   private static let recordsByName = Statement(
@@ -333,9 +331,7 @@ class PostgresRows: AccountRows {
     "SELECT counter, digest FROM fieldvault.device WHERE account_id = $1::uuid AND device_id = $2::text")
 
   final func tombstones(among names: [RecordName]) throws -> Set<RecordName> {
-    let found = try run(
-      Self.tombstonesByName(account, .texts(names.map(\.entityType)), .texts(names.map { IndexText.of($0.entityUuid) }))
-    )
+    let found = try run(Self.tombstonesByName(account, names.types, names.uuids))
     return Set(found.map { RecordName($0.text(0), $0.text(1)) })
   }
 
