@@ -46,7 +46,8 @@ struct JSONSchema {
     if case .array(let words)? = keywords["enum"], !words.contains(value) {
       found.append("\(place): \(value.json) is none of \(words.map(\.json))")
     }
-    guard case .text(let type)? = keywords["type"] else { return found }
+    if value == .null, Self.types(of: schema).dropFirst().contains("null") { return found }
+    guard let type = Self.types(of: schema).first else { return found }
     switch (type, value) {
     case ("object", .object(let object)): found += members(object, keywords, place)
     case ("array", .array(let elements)):
@@ -101,6 +102,15 @@ struct JSONSchema {
     return found
   }
 
+  /// Returns the type of a schema, and `null` as the second one if it accepts a null.
+  private static func types(of schema: SyncValue) -> [String] {
+    switch schema["type"] {
+    case .text(let type)?: [type]
+    case .array(let types)?: types.compactMap { if case .text(let type) = $0 { type } else { nil } }
+    default: []
+    }
+  }
+
   private static func reference(_ schema: SyncValue) -> String? {
     guard case .text(let text)? = schema["$ref"] else { return nil }
     return text.split(separator: "/").last.map(String.init)
@@ -121,7 +131,8 @@ struct JSONSchema {
     if let constant = schema["const"] { return [constant] }
     if case .array(let words)? = schema["enum"] { return words }
     if schema == true { return ["anything"] }
-    guard case .text(let type)? = schema["type"] else { throw Unexpected("no type: \(schema.json)") }
+    // A null counts as absent, and is not printed again.
+    guard let type = Self.types(of: schema).first else { throw Unexpected("no type: \(schema.json)") }
     switch type {
     case "object": return try objects(schema, isFull)
     case "array": return [.array(isFull ? try schema["items"].map { try instances($0, isFull) } ?? [] : [])]
