@@ -41,9 +41,12 @@ final class SyncWorkshop {
     return added.output
   }
 
+  /// Runs a command of the server's program as an operator.
+  func operate(_ words: [String]) throws -> Ran { try run(program, words + ["--data", shop.path("data")]) }
+
   /// Runs another command of the server's program, and returns its output.
   func administer(_ words: String...) throws -> String {
-    let ran = try run(program, words + ["--data", shop.path("data"), "-q"])
+    let ran = try operate(words + ["-q"])
     guard ran.status == 0 else { throw Unexpected("\(words) ended with \(ran.status): \(ran.errors)") }
     return ran.output
   }

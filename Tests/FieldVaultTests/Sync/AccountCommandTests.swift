@@ -5,15 +5,11 @@ import Testing
 /// Export and deletion of an account, through the command lines of a device and of an operator.
 @Suite(.serialized) struct AccountCommandTests {
   private let work: SyncWorkshop
-  private let program: String
   private var shop: Workshop { work.shop }
 
-  init() throws {
-    work = try SyncWorkshop()
-    program = try builtProgram("fieldvault-server")
-  }
+  init() throws { work = try SyncWorkshop() }
 
-  private func server(_ words: String...) throws -> Ran { try run(program, words + ["--data", shop.path("data")]) }
+  private func server(_ words: String...) throws -> Ran { try work.operate(words) }
 
   private func lines(_ path: String) throws -> [[String: Any]] {
     try String(contentsOfFile: shop.path(path), encoding: .utf8).split(separator: "\n").map {

@@ -5,15 +5,11 @@ import Testing
 /// The devices of a server, through the command lines of a device and of an operator.
 @Suite(.serialized) struct DeviceCommandTests {
   private let work: SyncWorkshop
-  private let program: String
   private var shop: Workshop { work.shop }
 
-  init() throws {
-    work = try SyncWorkshop()
-    program = try builtProgram("fieldvault-server")
-  }
+  init() throws { work = try SyncWorkshop() }
 
-  private func server(_ words: String...) throws -> Ran { try run(program, words + ["--data", shop.path("data")]) }
+  private func server(_ words: String...) throws -> Ran { try work.operate(words) }
 
   /// Returns the devices after the server has stored its contacts.
   private func devices() throws -> [[String: Any]] {

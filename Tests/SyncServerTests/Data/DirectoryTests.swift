@@ -46,27 +46,28 @@ import Testing
     #expect(error?.code == .badExpiry)
   }
 
-  @Test("The audit log has each change with the acting user, and nothing else")
-  func auditLog() throws {
+  private static let actor = "olga as root"
+
+  /// Runs a closure with the directory of a new folder, and with its clock, which stands still.
+  private func withNewDirectory(_ body: (ServerDirectory, TestClock) throws -> Void) throws {
     let temporary = try TemporaryFolder()
     var folder = try ServerFolder(temporary.path + "/data", isCreating: true)
     let time = TestClock(1_767_225_600_000, isRunning: false)
     folder.environment = Environment(clock: time.clock, random: .system)
-    folder.actor = "olga as root"
+    folder.actor = Self.actor
     let directory = try ServerDirectory(in: folder)
     defer { directory.close() }
-    try checkAuditLog(of: directory, time, actor: "olga as root")
+    try body(directory, time)
+  }
+
+  @Test("The audit log has each change with the acting user, and nothing else")
+  func auditLog() throws {
+    try withNewDirectory { try checkAuditLog(of: $0, $1, actor: Self.actor) }
   }
 
   @Test("Devices are known by their last requests, and can be revoked")
   func devices() throws {
-    let temporary = try TemporaryFolder()
-    var folder = try ServerFolder(temporary.path + "/data", isCreating: true)
-    let time = TestClock(1_767_225_600_000, isRunning: false)
-    folder.environment = Environment(clock: time.clock, random: .system)
-    let directory = try ServerDirectory(in: folder)
-    defer { directory.close() }
-    try checkDevices(of: directory, time)
+    try withNewDirectory { try checkDevices(of: $0, $1) }
   }
 
   @Test("Users have records, and accounts limit devices to memberships")
@@ -79,13 +80,7 @@ import Testing
 
   @Test("A user of an identity provider is added at its first token, and stays out after a revocation")
   func signIn() throws {
-    let temporary = try TemporaryFolder()
-    var folder = try ServerFolder(temporary.path + "/data", isCreating: true)
-    let time = TestClock(1_767_225_600_000, isRunning: false)
-    folder.environment = Environment(clock: time.clock, random: .system)
-    let directory = try ServerDirectory(in: folder)
-    defer { directory.close() }
-    try checkSignIn(of: directory, time)
+    try withNewDirectory { try checkSignIn(of: $0, $1) }
   }
 
   @Test("The audit log is read by an index")
