@@ -26,6 +26,17 @@ package struct AccountHeader: Sendable, Equatable {
   }
 }
 
+/// The server id of a record of an entity.
+package struct AssignedId: Hashable, Sendable {
+  /// The entity.
+  package let entityType: String
+  /// The id, which is unique within the entity.
+  package let serverId: Int64
+
+  /// Creates the id.
+  package init(entityType: String, serverId: Int64) { (self.entityType, self.serverId) = (entityType, serverId) }
+}
+
 /// The rows of one account in one transaction of an engine: the generic layout that all engines share. An engine whose
 /// statements cost a round trip uses one for each call, whatever the number of names or values.
 package protocol AccountRows {
@@ -33,8 +44,8 @@ package protocol AccountRows {
   func header() throws -> AccountHeader
   /// Returns the rows of some records; unknown records are absent.
   func records(_ names: [RecordName]) throws -> [RecordRow]
-  /// Returns the record of an entity with a server id.
-  func record(of entityType: String, serverId: Int64) throws -> RecordName?
+  /// Returns the records with some server ids.
+  func records(with ids: [AssignedId]) throws -> [AssignedId: RecordName]
   /// Returns rows in the order of their sequence.
   func page(_ selection: PageSelection, limit: Int) throws -> [RecordRow]
   /// Returns the records of a page of changes in the order of their sequence.

@@ -10,6 +10,8 @@ public struct OperationOutline: Sendable {
   let referenced: [RecordName]
   /// The fields that the operation sets.
   let fields: SyncObject
+  /// The server id that the operation names for the record that it creates.
+  let serverId: Int64?
   /// Whether the operation creates the record.
   let isCreation: Bool
   /// Whether the operation deletes or restores the record.
@@ -17,10 +19,10 @@ public struct OperationOutline: Sendable {
 
   /// Creates an outline from its parts.
   public init(
-    key: String, record: RecordName?, referenced: [RecordName] = [], fields: SyncObject = [:], isCreation: Bool = false,
-    changesDeletion: Bool = false
+    key: String, record: RecordName?, referenced: [RecordName] = [], fields: SyncObject = [:], serverId: Int64? = nil,
+    isCreation: Bool = false, changesDeletion: Bool = false
   ) {
     (self.key, self.record, self.referenced, self.fields) = (key, record, referenced, fields)
-    (self.isCreation, self.changesDeletion) = (isCreation, changesDeletion)
+    (self.serverId, self.isCreation, self.changesDeletion) = (serverId, isCreation, changesDeletion)
   }
 }

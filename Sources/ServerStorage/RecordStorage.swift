@@ -157,12 +157,13 @@ public protocol RecordWriting: RecordReading {
   ///   - state: the state to store. Its version is ignored.
   ///   - createdAt: the time when the user created the record, in milliseconds since 1970-01-01 UTC. An existing record
   ///     keeps its own.
+  ///   - formerId: the server id that a new record had before the account lost it. The record gets it again if it is free.
   ///   - computing: columns that the schema computes from others, and that are computed from those of `state`.
   ///   - serviceFields: the fields whose value a service wrote, after this change; `nil` keeps those of `previous`.
   /// - Throws: ``StorageRefusal`` for a rule of the data that the version breaks. Nothing is changed in this case.
   func store(
-    _ name: RecordName, over previous: ServerRecord?, _ state: RecordState, createdAt: Int64, computing: [String],
-    serviceFields: Set<String>?, at time: Int64
+    _ name: RecordName, over previous: ServerRecord?, _ state: RecordState, createdAt: Int64, formerId: Int64?,
+    computing: [String], serviceFields: Set<String>?, at time: Int64
   ) throws -> ServerRecord
   /// Applies the deletion or restoration of a record to its dependents: the records that reference it with ON DELETE
   /// CASCADE, and their dependents. Each changed record gets a version and a number. A dependent is restored if it was
@@ -212,7 +213,8 @@ extension RecordWriting {
   package func store(
     _ name: RecordName, over previous: ServerRecord?, _ state: RecordState, createdAt: Int64, at time: Int64
   ) throws -> ServerRecord {
-    try store(name, over: previous, state, createdAt: createdAt, computing: [], serviceFields: nil, at: time)
+    try store(
+      name, over: previous, state, createdAt: createdAt, formerId: nil, computing: [], serviceFields: nil, at: time)
   }
 }
 

@@ -35,7 +35,7 @@ extension OpenAPI {
             "schema": {"type": "integer", "minimum": 1, "maximum": 55, "default": 50}},
           {"$ref": "#/components/parameters/projects"},
           {"name": "deviceId", "in": "query",
-            "schema": {"type": "string", "minLength": 1, "maxLength": \(PushId.greatestLength)}}],
+            "schema": {"$ref": "#/components/schemas/DeviceId"}}],
         "responses": {\(response("Watch")), "410": \(reference("CursorUnknown")), "422": \(reference("Invalid")),
           \(syncProblems())}}},
       "/v1/digests": {"get": {"summary": "One digest per entity",

@@ -18,6 +18,7 @@ extension OpenAPI {
       "Health": {"type": "object", "required": ["service", "protocol", "serverTime"], "properties": {
         "service": {"const": "fieldvault"}, "protocol": {"const": \(WireProtocol.version)},
         "serverTime": {"$ref": "#/components/schemas/Time"}}},
+      "DeviceId": {"type": "string", "minLength": 1, "maxLength": \(PushId.greatestLength), "pattern": "^[!-~]+$"},
       "Epoch": {"type": "string", "pattern": "^[A-Za-z0-9-]{1,64}$", "description": "A history of the account's data"},
       "Account": {"type": "object",
         "required": ["service", "protocol", "serverUuid", "epoch", "account", "user", "role", "serverTime", "schemas"],
@@ -53,9 +54,9 @@ extension OpenAPI {
 
   private static func push(_ limits: ServerLimits) -> String {
     """
-      "Operation": {"oneOf": [\(operation(["create", "delete"])), \(operation(["update"], #","isDeleted": {"const": false}"#))]},
+      "Operation": {"oneOf": [\(operation(["create", "delete"], #","serverId": {"type": "integer", "minimum": 0, "maximum": \#(Int64.max)}"#)), \(operation(["update"], #","isDeleted": {"const": false}"#))]},
       "PushRequest": {"type": "object", "required": ["deviceId", "deviceCounter", "operations"], "properties": {
-        "deviceId": {"type": "string", "minLength": 1, "maxLength": \(PushId.greatestLength)},
+        "deviceId": {"$ref": "#/components/schemas/DeviceId"},
         "deviceCounter": {"type": "integer", "minimum": 0, "maximum": \(Int64.max)},
         "cursor": {"type": ["string", "null"]},
         "operations": {"type": "array", "maxItems": \(limits.pushOperations),
@@ -157,8 +158,8 @@ extension OpenAPI {
         "bucketLimit": {"type": "integer", "minimum": 1}}},
       "RecordDigests": {"type": "object", "required": ["epoch", "records"], "properties": {
         "epoch": {"$ref": "#/components/schemas/Epoch"},
-        "records": {"type": "array", "items": {"type": "object", "required": ["entityUuid", "version", "digest"],
-          "properties": {"entityUuid": {"$ref": "#/components/schemas/Uuid"}, "version": {"type": "integer", "minimum": 0},
+        "records": {"type": "array", "items": {"type": "object", "required": ["entityUuid", "version", "digest", "serverId"],
+          "properties": {"serverId": {"type": "integer"}, "entityUuid": {"$ref": "#/components/schemas/Uuid"}, "version": {"type": "integer", "minimum": 0},
             "digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}}}}},
       "RecordsRequest": {"type": "object", "required": ["entityType", "uuids"], "properties": {
         "entityType": {"type": "string"}, "epoch": {"$ref": "#/components/schemas/Epoch"},

@@ -76,7 +76,7 @@ struct OpenAPI {
         "description": "The device's version of the wire format", "schema": {"const": "\(WireProtocol.version)"}},
       "device": {"name": "\(WireProtocol.deviceHeader)", "in": "header",
         "description": "The deviceId of the pushes, by which the operator knows the device",
-        "schema": {"type": "string", "minLength": 1, "maxLength": \(PushId.greatestLength), "pattern": "^[!-~]+$"}},
+        "schema": {"$ref": "#/components/schemas/DeviceId"}},
       \(fileParameters)
     }
     """

@@ -58,6 +58,15 @@ import Testing
     }
     let cascades = results.filter { $0.contains(" with ") && !$0.hasSuffix(" with 0") }
     #expect(cascades.count > 5, "seed \(seed) draws too few deletions with dependents")
+    let reused = try await embedded.read(Self.account) { data in
+      let records = try data.changes(after: 0, limit: 1_000, projects: nil).records.compactMap {
+        try data.record($0.name)
+      }
+      #expect(
+        Set(records.map { "\($0.name.entityType) \($0.serverId)" }).count == records.count, "an id has two records")
+      return zip(records, records.dropFirst()).count { $0.serverId > $1.serverId }
+    }
+    #expect(reused > 0, "seed \(seed) assigns no former id")
   }
 
   /// Returns what each step returned, as text.
@@ -103,7 +112,7 @@ import Testing
 
 /// A step of a transaction.
 private enum Step: Sendable {
-  case store(RecordName, SyncObject, time: Int64)
+  case store(RecordName, SyncObject, formerId: Int64?, time: Int64)
   case delete(RecordName, Bool, time: Int64)
   case keepDeleted(RecordName)
   case respond(String, time: Int64)
@@ -112,13 +121,14 @@ private enum Step: Sendable {
   case removeTombstone(RecordName)
   case epoch(time: Int64)
   /// Stores a version and undoes it.
-  case undone(RecordName, SyncObject, time: Int64)
+  case undone(RecordName, SyncObject, formerId: Int64?, time: Int64)
 
   private struct Undo: Error {}
 
   func run(in data: any RecordWriting) throws -> String {
     switch self {
-    case .store(let name, let fields, let time): return try Self.text(Self.store(name, fields, time, data))
+    case .store(let name, let fields, let formerId, let time):
+      return try Self.text(Self.store(name, fields, formerId, time, data))
     case .delete(let name, let isDeleted, let time):
       guard let before = try data.record(name) else { return "unknown" }
       let state = before.state.applying(RecordPatch(isDeleted: isDeleted, updatedAt: time))
@@ -144,10 +154,10 @@ private enum Step: Sendable {
       try data.removeTombstone(of: name)
       return "\(try data.hasTombstone(of: name))"
     case .epoch(let time): return "\(try data.startEpoch(at: time).count)"
-    case .undone(let name, let fields, let time):
+    case .undone(let name, let fields, let formerId, let time):
       do {
         try data.attempt {
-          _ = try Self.store(name, fields, time, data)
+          _ = try Self.store(name, fields, formerId, time, data)
           throw Undo()
         }
       } catch is Undo {}
@@ -156,12 +166,13 @@ private enum Step: Sendable {
   }
 
   private static func store(
-    _ name: RecordName, _ fields: SyncObject, _ time: Int64, _ data: any RecordWriting
+    _ name: RecordName, _ fields: SyncObject, _ formerId: Int64?, _ time: Int64, _ data: any RecordWriting
   ) throws -> ServerRecord {
     let before = try data.record(name)
     let patch = RecordPatch(fields: fields, updatedAt: time)
     let state = before?.state.applying(patch) ?? RecordState(fields: fields, updatedAt: time)
-    return try data.store(name, over: before, state, createdAt: time, at: time)
+    return try data.store(
+      name, over: before, state, createdAt: time, formerId: formerId, computing: [], serviceFields: nil, at: time)
   }
 
   /// A text with members in a fixed order.
@@ -189,12 +200,13 @@ private struct DrawnTransactions {
   }
 
   private var random: Seeded
+  private var formerIds: Seeded
   private var names: [RecordName] = []
   private(set) var time: Int64 = 1_000
   private var keys: [String] = []
   private var deleted: [RecordName] = []
 
-  init(_ seed: UInt64) { random = Seeded(seed) }
+  init(_ seed: UInt64) { (random, formerIds) = (Seeded(seed), Seeded(seed)) }
 
   private mutating func uuid() -> String {
     let hex = HexText.text(random.bytes(16))
@@ -234,11 +246,20 @@ private struct DrawnTransactions {
     return name
   }
 
+  /// Draws an id as it may be free after the beginning of an epoch, or belong to a record.
+  private mutating func formerId() -> Int64? {
+    switch Int.random(in: 0..<4, using: &formerIds) {
+    case 0: Int64.random(in: -1...60, using: &formerIds)
+    case 1: Int64.random(in: 1_000_000...1_000_060, using: &formerIds)
+    default: nil
+    }
+  }
+
   private mutating func step() -> Step {
     time += Int64.random(in: 0...3, using: &random)
     let name = name()
     switch Int.random(in: 0..<20, using: &random) {
-    case 0..<9: return .store(name, fields(name.entityType), time: time)
+    case 0..<9: return .store(name, fields(name.entityType), formerId: formerId(), time: time)
     case 9..<11:
       // Projects, because most other records depend on one.
       let projects = names.filter { $0.entityType == "Project" }
@@ -253,7 +274,7 @@ private struct DrawnTransactions {
     case 16: return .mark("tablet \(Int.random(in: 0..<3, using: &random))", time, time: time)
     case 17: return Bool.random(using: &random) ? .tombstone(name, time: time) : .removeTombstone(name)
     case 18: return Int.random(in: 0..<4, using: &random) == 0 ? .epoch(time: time) : .keepDeleted(name)
-    default: return .undone(name, fields(name.entityType), time: time)
+    default: return .undone(name, fields(name.entityType), formerId: formerId(), time: time)
     }
   }
 

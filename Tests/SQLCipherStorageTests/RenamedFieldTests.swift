@@ -69,13 +69,14 @@ import Testing
           userEditedFields: ["colour", "weight"])
       }
       let made = try data.store(
-        thing, over: nil, state("red", 1), createdAt: 1, computing: [], serviceFields: ["colour"], at: 1)
+        thing, over: nil, state("red", 1), createdAt: 1, formerId: nil, computing: [], serviceFields: ["colour"], at: 1)
       let changed = try data.store(
-        thing, over: made, state("blue", 2), createdAt: 1, computing: [], serviceFields: nil, at: 2)
+        thing, over: made, state("blue", 2), createdAt: 1, formerId: nil, computing: [], serviceFields: nil, at: 2)
       var gone = changed.state
       gone.isDeleted = true
       gone.updatedAt = 3
-      _ = try data.store(thing, over: changed, gone, createdAt: 1, computing: [], serviceFields: nil, at: 3)
+      _ = try data.store(
+        thing, over: changed, gone, createdAt: 1, formerId: nil, computing: [], serviceFields: nil, at: 3)
       // Takes the UNIQUE value of the deleted record. A field that is NULL is not stored.
       var values = state("blue", 4)
       values.fields["weight"] = .null

@@ -41,10 +41,19 @@ extension RemoteChanges {
       """, as: String.self)
   }
 
-  /// Stores the server's version number of a record with equal content on both sides.
-  package func align(_ type: String, _ uuid: String, version: Int64) throws {
-    guard let table = catalog.tables[type], let record = try table.find(uuid, in: connection) else { return }
-    try setVersion(version, of: record, table)
+  /// Stores the server's version number and id of a record with equal content on both sides. A server that lost the record may
+  /// have given it another id.
+  package func align(_ type: String, _ digest: RecordDigest) throws {
+    guard let table = catalog.tables[type], let record = try table.find(digest.entityUuid, in: connection) else {
+      return
+    }
+    try setVersion(digest.version, of: record, table)
+    guard let id = digest.serverId, id != record.serverId else { return }
+    try connection.execute(
+      """
+      UPDATE \(identifier: table.entity.table.name) SET serverId = \(id.sqlArgument)
+      WHERE \(identifier: table.entity.key) = \(record.key)
+      """)
   }
 
   /// Applies the server's version of a record that differs. A change that the server lost is queued again. If both
@@ -138,8 +147,8 @@ extension RemoteChanges {
     if try rebase(deleted, base: nil, on: remote, table) == .conflict { counts.conflicts += 1 }
   }
 
-  /// Queues a record that the server lost as new. A deleted record is queued as a delete, so that no other device
-  /// restores it.
+  /// Queues a record that the server lost as new, under its former id. A deleted record is queued as a delete, so that no other
+  /// device restores it.
   package func resendAfterNewEpoch(_ type: String, _ uuid: String, repaired: inout RepairCounts) throws {
     guard let table = catalog.tables[type], let record = try table.find(uuid, in: connection) else { return }
     repaired.fetched += 1
@@ -156,7 +165,8 @@ extension RemoteChanges {
     state.syncVersion = 0
     try BaseTable.forget(type, record.key, in: connection)
     try table.update(
-      record.key, from: record.state, to: state, .init(serverId: nil), in: connection)
+      record.key, from: record.state, to: state, .init(serverId: state.isDeleted ? nil : record.serverId),
+      in: connection)
     try queueAgain(record, state.isDeleted ? .delete : .create, table)
   }
 

@@ -104,6 +104,8 @@ package struct PayloadBuilder: SyncComponent {
         fields: fields, userEditedFields: table.keepsUserEdits ? record.state.userEditedFields : nil,
         updatedAt: updatedAt)
       operation.base = base?.fields ?? [:]
+      // The server lost the record.
+      if case .integer(let id)? = record.serverId, try rows.epoch(sync) != nil { operation.serverId = id }
       return operation
     }
     // Without a base every field counts as changed, and the server finds the fields that differ.

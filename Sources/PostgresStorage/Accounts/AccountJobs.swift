@@ -94,3 +94,12 @@ extension AbandonedJobs.Place {
     self.init(number: row.integer(2), reference: row.integer(3), after: row.optionalText(4))
   }
 }
+
+extension AccountJob {
+  init(_ row: PostgresRow) {
+    self.init(
+      number: row.integer(0), kind: Kind(rawValue: row.text(1)) ?? .cascade,
+      name: RecordName(row.text(2), row.text(3)), reference: Int(row.integer(4)), after: row.optionalText(5),
+      time: row.integer(6))
+  }
+}

@@ -38,15 +38,24 @@ class PostgresRows: AccountRows {
       LIMIT 1) AS found
     """)
 
-  final func record(of entityType: String, serverId: Int64) throws -> RecordName? {
-    try run(Self.recordByServerId(account, .text(entityType), .integer(serverId)))
-      .first { RecordName(entityType, $0.text(0)) }
+  final func records(with ids: [AssignedId]) throws -> [AssignedId: RecordName] {
+    let types = ids.map { IndexText.of($0.entityType) }
+    let found = try run(Self.recordsById(account, .texts(types), .integers(ids.map(\.serverId)))).map { row in
+      let id = ids[Int(row.integer(0)) - 1]
+      return (id, RecordName(id.entityType, row.text(1)))
+    }
+    return Dictionary(found, uniquingKeysWith: { $1 })
   }
 
-  private static let recordByServerId = Statement(
+  private static let recordsById = Statement(
     """
-    SELECT entity_uuid FROM fieldvault.record
-    WHERE account_id = $1::uuid AND entity_type = $2::text AND server_id = $3::bigint
+    SELECT wanted.place, found.entity_uuid
+    FROM unnest($2::text[], $3::bigint[]) WITH ORDINALITY AS wanted (entity_type, server_id, place)
+    CROSS JOIN LATERAL (
+      SELECT record.entity_uuid FROM fieldvault.record AS record
+      WHERE record.account_id = $1::uuid AND record.entity_type = wanted.entity_type
+        AND record.server_id = wanted.server_id
+      LIMIT 1) AS found
     """)
 
   final func page(_ selection: PageSelection, limit: Int) throws -> [RecordRow] {
@@ -175,13 +184,14 @@ class PostgresRows: AccountRows {
       let (uuid, version) = (row.text(0), row.integer(1))
       return RecordDigest(
         entityUuid: uuid, version: version,
-        digest: try RecordRow.digest(row.text(2), of: entityType, uuid, version: version, in: form))
+        digest: try RecordRow.digest(row.text(2), of: entityType, uuid, version: version, in: form),
+        serverId: .integer(row.integer(3)))
     }
   }
 
   private static let digestsOfBuckets = Statement(
     """
-    SELECT entity_uuid, version, digest FROM fieldvault.record
+    SELECT entity_uuid, version, digest, server_id FROM fieldvault.record
     WHERE account_id = $1::uuid AND entity_type = $2::text AND is_deleted IS FALSE
       AND right(entity_uuid, 2) = ANY ($3::text[])
       AND ($4::text[] IS NULL OR project IS NULL OR project = ANY ($4::text[]))
@@ -322,9 +332,8 @@ class PostgresRows: AccountRows {
     "SELECT device_id FROM fieldvault.device WHERE account_id = $1::uuid ORDER BY device_id")
 
   final func mark(of deviceId: String) throws -> DeviceCounter? {
-    let id = IndexText.of(deviceId)
-    return try run(Self.markOfDevice(account, .text(id)))
-      .first { DeviceCounter(counter: $0.integer(0), digest: try form.text($0.text(1), at: .device(id))) }
+    try run(Self.markOfDevice(account, .text(deviceId)))
+      .first { DeviceCounter(counter: $0.integer(0), digest: try form.text($0.text(1), at: .device(deviceId))) }
   }
 
   private static let markOfDevice = Statement(
@@ -382,14 +391,5 @@ extension PageSelection {
   /// The values of `$2` to `$4`. The last one asks for records that are not deleted.
   fileprivate var values: [PostgresValue] {
     [.integer(after), projects.map { .texts($0.map { $0 }) } ?? .null, .flag(onlyLive)]
-  }
-}
-
-extension AccountJob {
-  init(_ row: PostgresRow) {
-    self.init(
-      number: row.integer(0), kind: Kind(rawValue: row.text(1)) ?? .cascade,
-      name: RecordName(row.text(2), row.text(3)), reference: Int(row.integer(4)), after: row.optionalText(5),
-      time: row.integer(6))
   }
 }

@@ -116,11 +116,12 @@ final class PostgresRowsWriter: PostgresRows, AccountRowsWriting {
           .integers(responses.map(\.1.storedAt))))
     }
     if !changes.marks.isEmpty {
-      let marks = changes.marks.map { (IndexText.of($0.key), $0.value) }.sorted { $0.0 < $1.0 }
+      let marks = changes.marks.sorted { $0.key < $1.key }
       add(
         Self.setMarks(
-          account, .texts(marks.map(\.0)), .integers(marks.map(\.1.mark.counter)),
-          .texts(marks.map { form.stored($0.1.mark.digest, at: .device($0.0)) }), .integers(marks.map(\.1.seenAt))))
+          account, .texts(marks.map(\.key)), .integers(marks.map(\.value.mark.counter)),
+          .texts(marks.map { form.stored($0.value.mark.digest, at: .device($0.key)) }),
+          .integers(marks.map(\.value.seenAt))))
     }
     for (name, time) in changes.tombstones {
       let place: [PostgresValue] = [account, .text(name.entityType), .text(name.entityUuid)]

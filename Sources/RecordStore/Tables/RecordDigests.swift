@@ -59,10 +59,11 @@ package struct StoreDigests {
         return
       }
       let fields = extra[record.uuid].map(state.fields.overlaid) ?? state.fields
-      try body(
-        RecordDigest(
-          type, record.uuid, version: state.syncVersion, createdAt: record.createdAt, updatedAt: state.updatedAt,
-          fields: fields, columns: columns))
+      var digest = RecordDigest(
+        type, record.uuid, version: state.syncVersion, createdAt: record.createdAt, updatedAt: state.updatedAt,
+        fields: fields, columns: columns)
+      digest.serverId = record.serverId
+      try body(digest)
     }
   }
 

@@ -59,10 +59,17 @@ class EmbeddedRows: AccountRows {
     }
   }
 
-  final func record(of entityType: String, serverId: Int64) throws -> RecordName? {
-    try connection.fetchOne(
-      "SELECT entityUuid FROM ServerRecord WHERE entityType = \(entityType) AND serverId = \(serverId)", as: String.self
-    ).map { RecordName(entityType, $0) }
+  final func records(with ids: [AssignedId]) throws -> [AssignedId: RecordName] {
+    try connection.withStatement(
+      "SELECT entityUuid FROM ServerRecord WHERE entityType = ? AND serverId = ?"
+    ) { statement in
+      try ids.reduce(into: [:]) { found, id in
+        try statement.bind(id.entityType, at: 1)
+        try statement.bind(id.serverId, at: 2)
+        if try statement.step() { found[id] = RecordName(id.entityType, try statement.row.decode(at: 0)) }
+        statement.reset()
+      }
+    }
   }
 
   final func page(_ selection: PageSelection, limit: Int) throws -> [RecordRow] {
@@ -165,7 +172,7 @@ class EmbeddedRows: AccountRows {
     let scope = PageSelection(after: 0, projects: projects).condition
     func records(of table: SQL) -> SQL {
       """
-      SELECT record.entityUuid, record.version, record.digest FROM \(table) AS member CROSS JOIN ServerRecord AS record
+      SELECT record.entityUuid, record.version, record.digest, record.serverId FROM \(table) AS member CROSS JOIN ServerRecord AS record
         ON record.entityType = member.entityType AND record.entityUuid = member.entityUuid
       WHERE member.entityType = \(entityType) AND member.reference = \(Self.bucketReference)
         AND member.target IN (SELECT value FROM json_each(\(list))) AND record.isDeleted = 0 AND \(scope)
@@ -173,8 +180,8 @@ class EmbeddedRows: AccountRows {
     }
     return try connection.fetchRows(
       "\(records(of: "ServerReference")) UNION ALL \(records(of: "ServerNewReference"))", as: String.self, Int64.self,
-      String.self
-    ).map { RecordDigest(entityUuid: $0, version: $1, digest: $2) }
+      String.self, Int64.self
+    ).map { RecordDigest(entityUuid: $0, version: $1, digest: $2, serverId: .integer($3)) }
   }
 
   final func holders(of values: [UniqueValue]) throws -> [UniqueValue: RecordName] {

@@ -6,18 +6,18 @@ import SyncModel
 /// Storing versions of records.
 extension AccountWriter {
   package func store(
-    _ name: RecordName, over previous: ServerRecord?, _ state: RecordState, createdAt: Int64, computing: [String],
-    serviceFields: Set<String>?, at time: Int64
+    _ name: RecordName, over previous: ServerRecord?, _ state: RecordState, createdAt: Int64, formerId: Int64?,
+    computing: [String], serviceFields: Set<String>?, at time: Int64
   ) throws -> ServerRecord {
     try store(
-      name, over: previous, state, createdAt: createdAt, computing: computing, serviceFields: serviceFields, at: time,
-      checksReferences: true)
+      name, over: previous, state, createdAt: createdAt, formerId: formerId, computing: computing,
+      serviceFields: serviceFields, at: time, checksReferences: true)
   }
 
   /// - Parameter checksReferences: `false` for values that follow a change of the referenced record.
   func store(
-    _ name: RecordName, over previous: ServerRecord?, _ state: RecordState, createdAt: Int64, computing: [String],
-    serviceFields: Set<String>?, at time: Int64, checksReferences: Bool
+    _ name: RecordName, over previous: ServerRecord?, _ state: RecordState, createdAt: Int64, formerId: Int64? = nil,
+    computing: [String], serviceFields: Set<String>?, at time: Int64, checksReferences: Bool
   ) throws -> ServerRecord {
     guard let plan = map.plans[name.entityType] else {
       throw StorageRefusal.invalid(field: "entityType", message: "unknown entity")
@@ -26,14 +26,15 @@ extension AccountWriter {
     let createdAt = previous?.createdAt ?? createdAt
     var state = state
     state.syncVersion = (previous?.version ?? self.state.header.forgottenVersion) + 1
-    // Above the last one. It is assigned once no rule refuses the record.
-    let serverId = try previous?.serverId ?? upcomingServerId(name.entityType)
+    // It is assigned once no rule refuses the record.
+    let upcomingId = try upcomingServerId(name.entityType)
+    let serverId = try previous?.serverId ?? freeServerId(formerId, of: name.entityType) ?? upcomingId
     var version = SchemaChecker.Version(
       name: name, serverId: serverId, state: state, createdAt: createdAt, storedAt: time, referenced: [:],
       computing: previous == nil ? [] : computing)
     var row = try check(&version, over: previous, stored, plan, checksReferences: checksReferences)
     state = row.record.state
-    if previous == nil { _ = try nextServerId(name.entityType) }
+    if previous == nil, serverId == upcomingId { self.state.setServerId(serverId, of: name.entityType) }
     row.record = ServerRecord(
       name: name, serverId: serverId, sequence: nextSequence(), createdAt: createdAt, state: state,
       fieldVersions: Self.fieldVersions(from: previous, to: state),
@@ -163,7 +164,8 @@ extension AccountWriter {
     guard let entity = map.tables[type]?.entity else { return nil }
     switch value {
     case .integer(let number) where reference.key == entity.key:
-      return try rows.record(of: type, serverId: number)
+      let id = AssignedId(entityType: type, serverId: number)
+      return try rows.records(with: [id])[id]
     case .text(let uuid) where reference.key == "uuid":
       return try row(RecordName(type, uuid))?.name
     default:
@@ -237,6 +239,50 @@ extension AccountWriter {
       if let project = try row(RecordName(way.parent, uuid))?.project { return project }
     }
     return nil
+  }
+}
+
+/// The server ids of new records.
+extension AccountWriter {
+  /// The number of ids that a new epoch leaves to records which the account has lost.
+  private static let reservedIds: Int64 = 1_000_000
+
+  /// Returns the server id that the next new record of an entity gets, above all earlier ones.
+  func upcomingServerId(_ entityType: String) throws -> Int64 {
+    if let last = state.changes.lastServerIds[entityType] { return last + 1 }
+    if lastServerIds == nil { lastServerIds = try rows.lastServerIds() }
+    return (lastServerIds?[entityType] ?? 0) + 1
+  }
+
+  func nextServerId(_ entityType: String) throws -> Int64 {
+    let next = try upcomingServerId(entityType)
+    state.setServerId(next, of: entityType)
+    return next
+  }
+
+  /// Leaves out ids that the account may have assigned to records it has lost. Devices, and other programs, still know these records
+  /// by them.
+  func reserveServerIds() throws {
+    for type in map.tables.keys { state.setServerId(try upcomingServerId(type) - 1 + Self.reservedIds, of: type) }
+  }
+
+  /// Returns the id that a record had before the account lost it, if the account has assigned such ids and no record has this one.
+  func freeServerId(_ former: Int64?, of entityType: String) throws -> Int64? {
+    guard let former, former > 0, former < (try upcomingServerId(entityType)) else { return nil }
+    let isNew = state.changes.records.contains { name, change in
+      name.entityType == entityType && change.new?.record.serverId == former
+    }
+    if isNew { return nil }
+    let id = AssignedId(entityType: entityType, serverId: former)
+    try loadServerIds([id])
+    return loadedServerIds[id] == true ? nil : former
+  }
+
+  func loadServerIds(_ ids: [AssignedId]) throws {
+    let unknown = ids.filter { loadedServerIds[$0] == nil }
+    if unknown.isEmpty { return }
+    let found = try rows.records(with: unknown)
+    for id in unknown { loadedServerIds[id] = found[id] != nil }
   }
 }
 

@@ -20,7 +20,9 @@ package final class AccountWriter: RecordWriting {
   private var loadedTombstones: [RecordName: Bool] = [:]
   /// The UUIDs of all dependents by a reference, ordered.
   private var loadedDependents: [ReferenceValue: [String]] = [:]
-  private var lastServerIds: [String: Int64]?
+  var lastServerIds: [String: Int64]?
+  /// Whether a record has a server id.
+  var loadedServerIds: [AssignedId: Bool] = [:]
   /// The projects of the written changes; `nil` if they concern all devices.
   private var changedProjects: Set<String>? = []
   private var startsEpoch = false
@@ -82,7 +84,7 @@ package final class AccountWriter: RecordWriting {
     }
     (loaded, loadedHolders, loadedResponses, lastServerIds) = ([:], [:], [:], nil)
     for key in changes.memberships.keys { changedProjects?.insert(key.holder) }
-    (loadedTombstones, loadedDependents) = ([:], [:])
+    (loadedTombstones, loadedDependents, loadedServerIds) = ([:], [:], [:])
     (loadedMemberships, loadedMembers) = ([:], [:])
   }
 
@@ -176,6 +178,11 @@ package final class AccountWriter: RecordWriting {
     try load(operations.flatMap { ($0.record.map { [$0] } ?? []) + $0.referenced })
     let created = operations.filter(\.isCreation).compactMap(\.record)
     try loadTombstones(among: created.filter { loaded[$0] == .some(nil) })
+    try loadServerIds(
+      operations.compactMap { operation in
+        guard operation.isCreation, let id = operation.serverId, let name = operation.record else { return nil }
+        return loaded[name] == .some(nil) ? AssignedId(entityType: name.entityType, serverId: id) : nil
+      })
     let dependents = try loadDependents(of: operations.filter(\.changesDeletion).compactMap(\.record))
     var values = Set(try operations.flatMap { try likelyValues(of: $0) })
     for name in dependents { if let row = try row(name) { values.formUnion(map.parentValues(of: row)) } }
@@ -342,24 +349,12 @@ package final class AccountWriter: RecordWriting {
 
   package func startEpoch(at time: Int64) throws -> String {
     if state.changes.epochStartedAt != nil { try flush() }
+    if !state.header.epochs.isEmpty { try reserveServerIds() }
     // The number of its own wakes devices that wait for a change.
     _ = nextSequence()
     let epoch = HexText.text(random.bytes(16))
     state.startEpoch(epoch, at: time)
     return epoch
-  }
-
-  /// Returns the server id that the next new record of an entity gets.
-  func upcomingServerId(_ entityType: String) throws -> Int64 {
-    if let last = state.changes.lastServerIds[entityType] { return last + 1 }
-    if lastServerIds == nil { lastServerIds = try rows.lastServerIds() }
-    return (lastServerIds?[entityType] ?? 0) + 1
-  }
-
-  func nextServerId(_ entityType: String) throws -> Int64 {
-    let next = try upcomingServerId(entityType)
-    state.setServerId(next, of: entityType)
-    return next
   }
 
   func nextSequence() -> Int64 {

@@ -137,7 +137,8 @@ extension Comparing {
         continue
       }
       if !isEqual { ignored.append(record.entityUuid) }
-      if own?.version != record.version, !keepsCursor { renumbered.append(record) }
+      let isNumbered = own?.version == record.version && (record.serverId == nil || own?.serverId == record.serverId)
+      if !isNumbered, !keepsCursor { renumbered.append(record) }
     }
   }
 

@@ -137,7 +137,7 @@ extension SyncTransaction {
       return .more(try changes.emptyInbox(limit: limit, isNewEpoch: isNewEpoch))
     case .forgetExtraFields(let type, let uuids): try changes.forgetExtraFields(type, uuids)
     case .align(let type, let records):
-      for record in records { try changes.align(type, record.entityUuid, version: record.version) }
+      for record in records { try changes.align(type, record) }
     case .repair(let type, let response, let isNewEpoch): return try repair(type, response, isNewEpoch: isNewEpoch)
     case .reopenSealed(let limit): return .more(try changes.reopenSealed(limit: limit))
     case .endComparison(let epoch, let cursor, let skipsEntities): try endComparison(epoch, cursor, skipsEntities)

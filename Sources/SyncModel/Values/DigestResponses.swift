@@ -116,12 +116,15 @@ public struct RecordDigest: Equatable, Sendable {
   public var version: Int64
   /// The digest, 64 hexadecimal digits.
   public var digest: String
+  /// The id on the server, which is not part of the digest; `nil` if it is unknown.
+  public var serverId: ServerId?
 
   /// Creates the digest of a record.
-  public init(entityUuid: String, version: Int64, digest: String) {
+  public init(entityUuid: String, version: Int64, digest: String, serverId: ServerId? = nil) {
     self.entityUuid = entityUuid
     self.version = version
     self.digest = digest
+    self.serverId = serverId
   }
 }
 
@@ -131,12 +134,16 @@ extension RecordDigest: WireMessage {
     let reader = try WireReader(wire)
     self.init(
       entityUuid: try reader.text("entityUuid"), version: try reader.natural("version"),
-      digest: try reader.text("digest"))
+      digest: try reader.text("digest"), serverId: try reader.optional("serverId", reader.serverId))
   }
 
   /// The digest in the wire format.
   public var wire: SyncValue {
-    ["digest": .text(digest), "entityUuid": .text(entityUuid), "version": .integer(version)]
+    .object(
+      SyncObject(present: [
+        "digest": .text(digest), "entityUuid": .text(entityUuid), "serverId": serverId?.value,
+        "version": .integer(version),
+      ]))
   }
 }
 

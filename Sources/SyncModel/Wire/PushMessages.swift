@@ -100,6 +100,8 @@ public struct PushOperation: Equatable, Sendable {
   /// The time when the record was created, in milliseconds since 1970-01-01 UTC by the server's clock; `nil` for
   /// operations without it.
   public var createdAt: Int64?
+  /// The id on the server that a created record had before the server lost it; `nil` for other operations.
+  public var serverId: Int64?
   /// The changes. Their times are corrected to the server's clock. A deletion has `isDeleted` set.
   public var patch: RecordPatch
   /// The values that the changed fields had at `baseVersion`.
@@ -120,7 +122,7 @@ public struct PushOperation: Equatable, Sendable {
   public init(
     operationId: String, idempotencyKey: String? = nil, kind: OperationKind, entityType: String, entityUuid: String,
     baseVersion: Int64, baseEpoch: String? = nil, schemaVersion: Int64, createdAt: Int64? = nil, patch: RecordPatch,
-    base: SyncObject = [:], sealedDigest: String? = nil
+    base: SyncObject = [:], sealedDigest: String? = nil, serverId: Int64? = nil
   ) {
     self.operationId = operationId
     self.idempotencyKey = idempotencyKey
@@ -134,6 +136,7 @@ public struct PushOperation: Equatable, Sendable {
     self.patch = patch
     self.base = base
     self.sealedDigest = sealedDigest
+    self.serverId = serverId
   }
 }
 
@@ -159,7 +162,8 @@ extension PushOperation: WireMessage {
         userEditedFields: edited.map(Set.init), updatedAt: try reader.time("updatedAt"),
         editTimes: try reader.editTimes()),
       base: try reader.optional("base", reader.object) ?? [:],
-      sealedDigest: try reader.optional("sealedDigest", reader.text))
+      sealedDigest: try reader.optional("sealedDigest", reader.text),
+      serverId: try reader.optional("serverId", reader.natural))
     if let sealedDigest, !SHA256.isHexDigest(sealedDigest) {
       throw reader.wrong("sealedDigest", "expected 64 hexadecimal digits in lower case")
     }
@@ -176,7 +180,8 @@ extension PushOperation: WireMessage {
         "idempotencyKey": idempotencyKey.map(SyncValue.text),
         "isDeleted": kind == .update ? patch.isDeleted.map(SyncValue.bool) : nil, "operationId": .text(operationId),
         "operationType": .text(kind.rawValue), "schemaVersion": .integer(schemaVersion),
-        "sealedDigest": sealedDigest.map(SyncValue.text), "updatedAt": .time(patch.updatedAt),
+        "sealedDigest": sealedDigest.map(SyncValue.text), "serverId": serverId.map(SyncValue.integer),
+        "updatedAt": .time(patch.updatedAt),
         "userEditedFields": patch.userEditedFields.map(SyncValue.names),
       ]))
   }

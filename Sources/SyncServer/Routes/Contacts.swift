@@ -36,7 +36,7 @@ final class Contacts: Sendable {
   /// - Throws: ``HTTPProblem`` for a revoked device, and for an invalid id.
   func admit(_ request: Request, _ member: Member) throws(HTTPProblem) {
     guard let device = request.device else { return }
-    try PushId.check(header: device, WireProtocol.deviceHeader)
+    try PushId.check(device: device, WireProtocol.deviceHeader)
     try admit(device, version: request.programVersion, member)
   }
 

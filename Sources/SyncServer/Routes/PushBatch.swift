@@ -208,8 +208,10 @@ struct SentOperation: Sendable {
     let referenced = entity.references.filter { $0.targets == nil }.compactMap { reference in
       reference.fields.first.flatMap { fields.text($0) }.map { RecordName(reference.entityType, $0) }
     }
+    var serverId: Int64?
+    if case .integer(let id)? = members["serverId"] { serverId = id }
     return OperationOutline(
-      key: content.key, record: name, referenced: referenced, fields: fields,
+      key: content.key, record: name, referenced: referenced, fields: fields, serverId: serverId,
       isCreation: members["operationType"] == .text(OperationKind.create.rawValue),
       changesDeletion: members["operationType"] == .text(OperationKind.delete.rawValue)
         || members["isDeleted"] == .bool(false))
@@ -245,27 +247,24 @@ enum PushId {
   static let greatestLength = 200
 
   /// Whether an id has an allowed length.
-  static func isValid(_ id: String) -> Bool { (1...greatestLength).contains(id.utf8.count) }
+  private static func isValid(_ id: String) -> Bool { (1...greatestLength).contains(id.utf8.count) }
 
-  /// Checks an id, without which the server cannot respond.
-  static func check(_ id: String, _ name: String) throws(HTTPProblem) { if !isValid(id) { throw problem(name) } }
-
-  /// Checks an id in a header, which has visible ASCII characters only.
-  static func check(header id: String, _ name: String) throws(HTTPProblem) {
+  /// Checks the id of a device, which is also sent in a header and therefore has visible ASCII characters only.
+  /// - Parameter name: the member, parameter or header with the id.
+  /// - Parameter isParameter: whether a parameter of the query has the id, for which the status differs.
+  static func check(device id: String, _ name: String, isParameter: Bool = false) throws(HTTPProblem) {
     guard isValid(id), id.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-      throw .badRequest("\(name) must have 1 to \(greatestLength) visible ASCII characters", field: name)
+      let rule = "\(name) must have 1 to \(greatestLength) visible ASCII characters"
+      throw isParameter ? .invalid(rule, field: name) : .badRequest(rule, field: name)
     }
   }
 
   /// Returns an id of an operation.
   static func read(_ name: String, of object: SyncObject) throws(HTTPProblem) -> String {
-    guard case .text(let id)? = object[name] else { throw problem(name) }
-    try check(id, name)
+    guard case .text(let id)? = object[name], isValid(id) else {
+      throw .badRequest("\(name) must be a string of 1 to \(greatestLength) bytes", field: name)
+    }
     return id
-  }
-
-  private static func problem(_ name: String) -> HTTPProblem {
-    .badRequest("\(name) must be a string of 1 to \(greatestLength) bytes", field: name)
   }
 }
 

@@ -178,7 +178,8 @@ struct PushHandler {
     let changed = state.fields.members.filter { existing?.state.fields[$0.name] ?? .null != $0.value }.map(\.name)
     return try storage.store(
       operation.name, over: existing, state,
-      createdAt: existing?.createdAt ?? operation.createdAt ?? operation.patch.updatedAt, computing: computing,
+      createdAt: existing?.createdAt ?? operation.createdAt ?? operation.patch.updatedAt,
+      formerId: operation.serverId, computing: computing,
       serviceFields: writers(entity).serviceFields(before: existing?.serviceFields ?? [], changed: changed),
       at: storedAt)
   }

@@ -147,7 +147,7 @@ extension SyncService {
     }
     let sent = try request.operations.map { operation throws(HTTPProblem) in try SentOperation(operation) }
     try checkSchemas(of: sent)
-    try PushId.check(request.deviceId, "deviceId")
+    try PushId.check(device: request.deviceId, "deviceId")
     // A client may name its device in the body only.
     if call.request.device == nil { try contacts?.admit(request.deviceId, call.caller) }
     let (device, cursor) = (request.deviceId, request.cursor)
@@ -244,9 +244,7 @@ extension SyncService {
     }
     let cursor = try Cursor(text)
     let device = call.request.query["deviceId"]
-    if let device, !PushId.isValid(device) {
-      throw HTTPProblem.invalid("deviceId must have 1 to \(PushId.greatestLength) bytes", field: "deviceId")
-    }
+    if let device { try PushId.check(device: device, "deviceId", isParameter: true) }
     if let device, call.request.device == nil { try contacts?.admit(device, call.caller) }
     contacts?.note(device ?? call.request.device, call.caller, hasRead: cursor.position.sequence)
     let projects = try call.projects()

@@ -152,27 +152,29 @@ struct AgreementCheck {
     }
   }
 
-  /// Equal records have the versions of the server.
+  /// Equal records have the versions and the ids of the server.
   private func compareVersions(_ device: any WatchedDevice, _ table: RecordTable) throws {
     let type = table.entity.type
     let theirs = Dictionary(
       try server.fetchRows(
         """
-        SELECT shadow.entityUuid, record.syncVersion FROM ServerRecord AS shadow
+        SELECT shadow.entityUuid, 'version ' || record.syncVersion || ' under id ' || shadow.serverId
+        FROM ServerRecord AS shadow
         JOIN \(identifier: table.entity.table.name) AS record ON record.uuid = shadow.entityUuid
         WHERE shadow.entityType = \(type) AND shadow.isDeleted = 0
-        """, as: String.self, Int64.self), uniquingKeysWith: { first, _ in first })
+        """, as: String.self, String.self), uniquingKeysWith: { first, _ in first })
     let ours = try device.read { connection in
       try connection.fetchRows(
-        "SELECT uuid, syncVersion FROM \(identifier: table.entity.table.name) WHERE isDeleted = 0 AND isDirty = 0",
-        as: String.self, Int64.self)
+        """
+        SELECT uuid, 'version ' || syncVersion || ' under id ' || ifnull(serverId, 'none')
+        FROM \(identifier: table.entity.table.name) WHERE isDeleted = 0 AND isDirty = 0
+        """, as: String.self, String.self)
     }
     for (uuid, version) in ours where theirs[uuid] != version {
       throw Violation(
         6,
         [
-          "\(device.name) has version \(version) of \(type) \(uuid), and the server has "
-            + "\(theirs[uuid].map { "\($0)" } ?? "none")"
+          "\(device.name) has \(version) of \(type) \(uuid), and the server has \(theirs[uuid] ?? "none")"
         ] + (try state.lines(type, uuid)))
     }
   }

@@ -56,6 +56,8 @@ struct NullCharacterTests {
     }
     words.append("changes \(try await client.pull().changes.count)")
     await server.stop()
+    let failures = server.lines.withLock { $0 }.filter { $0.contains("error") || $0.contains("cannot") }
+    #expect(failures == [], "the log of \(engine) reports a failure")
     return words
   }
 

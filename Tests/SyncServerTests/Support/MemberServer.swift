@@ -1,6 +1,8 @@
 import CipherSQL
 import FileServer
 import Foundation
+import HTTPServer
+import Platform
 import PostgresStorage
 import RestorationModel
 import SQLCipherStorage
@@ -28,6 +30,8 @@ final class MemberServer {
   let databaseName: String?
   /// The record of each user.
   private(set) var records: [String: String] = [:]
+  /// The lines of the log.
+  let lines = Locked<[String]>([])
 
   init(
     _ engine: Engine, isLimited: Bool = true, schema: Schema = RestorationSchema.schema,
@@ -52,7 +56,9 @@ final class MemberServer {
     var limits = ServerLimits()
     limits.requestBurst = 1_000_000
     limit(&limits)
-    var settings = FieldVaultServer.Settings(source, listen: "127.0.0.1:0", schemas: [schema], limits: limits)
+    let log = RequestLog { [lines] line in lines.withLock { $0.append(line) } }
+    var settings = FieldVaultServer.Settings(
+      source, listen: "127.0.0.1:0", schemas: [schema], limits: limits, log: log)
     settings.objectStore = objectStore
     self.settings = settings
     server = try FieldVaultServer(settings)

@@ -34,7 +34,7 @@ enum WireSamples {
       schemaVersion: 8, patch: RecordPatch(isDeleted: true, updatedAt: time)),
     PushOperation(
       operationId: "op3", idempotencyKey: "k3", kind: .create, entityType: "Room", entityUuid: uuid, baseVersion: 0,
-      schemaVersion: 8, createdAt: time, patch: RecordPatch(fields: ["title": .null], updatedAt: time)),
+      schemaVersion: 8, createdAt: time, patch: RecordPatch(fields: ["title": .null], updatedAt: time), serverId: 17),
   ]
 
   private static let results: [PushResult] =
@@ -108,7 +108,7 @@ enum WireSamples {
       PushResponse(serverTime: time, epoch: "e1", cursor: nil, results: []),
     ],
     "RecordDigests": [
-      RecordDigests(epoch: "e1", records: [RecordDigest(entityUuid: uuid, version: 3, digest: digest)])
+      RecordDigests(epoch: "e1", records: [RecordDigest(entityUuid: uuid, version: 3, digest: digest, serverId: 17)])
     ],
     "Records": [RecordsResponse(serverTime: time, epoch: "e1", changes: [record], missing: [uuid])],
     "RecordsRequest": [

@@ -36,6 +36,7 @@ import Testing
   func expectAgreement(_ place: SourceLocation = #_sourceLocation) async throws {
     for _ in 0..<3 { for device in [one, two] { try await device.sync() } }
     #expect(try await one.digests() == two.digests(), sourceLocation: place)
+    #expect(try await one.values(Self.roomIds) == two.values(Self.roomIds), sourceLocation: place)
     for device in [one, two] {
       #expect(try await device.waiting() == 0, sourceLocation: place)
       #expect(try await device.sync(RoundRequest(isFull: true)).repaired == 0, sourceLocation: place)
