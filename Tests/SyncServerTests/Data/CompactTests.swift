@@ -13,24 +13,20 @@ import Testing
 
 /// `fieldvault-server compact`.
 @Suite struct CompactTests {
-  private let temporary: TemporaryFolder
-  private var data: String { temporary.path + "/data" }
+  private let operated: OperatedFolder
+  private var data: String { operated.data }
 
-  init() throws { temporary = try TemporaryFolder() }
+  init() throws { operated = try OperatedFolder() }
 
   private func run(_ arguments: String...) async throws -> (status: Int32, output: String, errors: String) {
-    try await RunningServer.run(arguments + ["--data", data], in: temporary)
+    try await operated.run(arguments)
   }
 
   /// Adds accounts with a project each. Returns their tokens.
   private func fill(_ accounts: [String]) async throws -> [String] {
     var tokens: [String] = []
-    for account in accounts {
-      tokens.append(
-        try await run("user", "add", "of \(account)", "--account", account, "--quiet").output
-          .trimmingCharacters(in: .newlines))
-    }
-    try await serving { url in
+    for account in accounts { tokens.append(try await operated.addUser("of \(account)", account: account)) }
+    try await operated.serving { url in
       for token in tokens {
         let results = try await TestClient(url: url, token: token).results([
           Operation.create("Project", newUuid(), ["title": .text(token)])
@@ -41,39 +37,8 @@ import Testing
     return tokens
   }
 
-  private func serving(_ body: (String) async throws -> Void) async throws {
-    let server = try RunningServer(
-      ["serve", "--data", data, "--listen", "127.0.0.1:0", "--schema", "restoration", "--quiet"], in: temporary)
-    try await body(try await server.url())
-    server.signal(SIGTERM)
-    #expect(try await server.end() == 0)
-  }
-
-  /// Leaves free pages of at least this size in the records of an account.
-  private func waste(_ bytes: Int, in account: String) throws {
-    let folder = try ServerFolder(data, isCreating: false)
-    let records = try AccountDatabase.records.open(try self.folder(of: account, in: folder), in: folder)
-    defer { records.close() }
-    try records.writeAsMigration { connection in
-      try connection.execute("CREATE TABLE Waste (bytes BLOB) STRICT")
-      try connection.execute(
-        """
-        WITH RECURSIVE number (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM number WHERE value < \(bytes / 2_000))
-        INSERT INTO Waste SELECT randomblob(2000) FROM number
-        """)
-      try connection.execute("DROP TABLE Waste")
-    }
-  }
-
-  private func folder(of account: String, in data: ServerFolder) throws -> String {
-    let directory = try ServerDirectory(in: data)
-    defer { directory.close() }
-    return try #require(try directory.accounts().first { $0.name == account }).folder
-  }
-
   private func size(of account: String) throws -> Int {
-    let folder = try folder(of: account, in: try ServerFolder(data, isCreating: false))
-    return Files.size(of: "\(data)/\(AccountDatabase.records.path(folder))") ?? 0
+    Files.size(of: try operated.path(.records, of: account)) ?? 0
   }
 
   private struct Result: Decodable {
@@ -97,12 +62,12 @@ import Testing
   @Test("Compacting returns the free pages of all accounts and the files of killed commands, and keeps the records")
   func compacting() async throws {
     let tokens = try await fill(["water", "land"])
-    try waste(4 << 20, in: "water")
+    try operated.waste(4 << 20, in: "water")
     let before = try size(of: "water")
     #expect(before > 4 << 20)
     try Files.makeFolder(data + "/migration-trial")
-    let land = try folder(of: "land", in: try ServerFolder(data, isCreating: false))
-    try Data(repeating: 1, count: 1_000).write(to: URL(filePath: "\(data)/accounts/\(land)/compared-1"))
+    let land = Files.parent(of: try operated.path(.records, of: "land"))
+    try Data(repeating: 1, count: 1_000).write(to: URL(filePath: land + "/compared-1"))
     for file in [
       "migration-trial/directory.db", "directory.db.new", "directory.db.rotated-wal", "directory.db.compact",
     ] {
@@ -118,7 +83,7 @@ import Testing
     #expect(try FileManager.default.subpathsOfDirectory(atPath: data).filter { $0.contains(".db.") } == [])
     #expect(!Files.exists(data + "/migration-trial"))
     #expect(try await run("verify").status == 0)
-    try await serving { url in
+    try await operated.serving { url in
       for token in tokens {
         #expect(
           try await TestClient(url: url, token: token).pull().changes.map { $0["fields"]?["title"] } == [.text(token)])
@@ -126,14 +91,14 @@ import Testing
       let busy = try await run("compact")
       #expect(busy.status == 6 && busy.errors.contains("another server is using"), "\(busy)")
     }
-    let database = try await RunningServer.run(["compact", "--database", "postgresql://h/n"], in: temporary)
+    let database = try await RunningServer.run(["compact", "--database", "postgresql://h/n"], in: operated.temporary)
     #expect(database.status == 2 && database.errors.contains("--database"), "\(database)")
   }
 
   @Test("Compacting names a damaged account and compacts the others, and changes nothing on a full disk")
   func problems() async throws {
     _ = try await fill(["water", "land"])
-    for account in ["water", "land"] { try waste(1 << 20, in: account) }
+    for account in ["water", "land"] { try operated.waste(1 << 20, in: account) }
     let (water, land) = (try size(of: "water"), try size(of: "land"))
     do {
       let folder = try ServerFolder(data, isCreating: false)
@@ -143,8 +108,7 @@ import Testing
       #expect(full?.code == .noSpace)
     }
     #expect(try size(of: "water") == water && size(of: "land") == land)
-    let folder = try folder(of: "water", in: try ServerFolder(data, isCreating: false))
-    let path = "\(data)/\(AccountDatabase.records.path(folder))"
+    let path = try operated.path(.records, of: "water")
     var bytes = try Data(contentsOf: URL(filePath: path))
     bytes[20_000] ^= 1
     try bytes.write(to: URL(filePath: path))

@@ -13,35 +13,28 @@ import Testing
 
 /// `fieldvault-server key rotate`.
 @Suite struct KeyRotationTests {
-  private let temporary: TemporaryFolder
-  private var data: String { temporary.path + "/data" }
+  private let operated: OperatedFolder
+  private var temporary: TemporaryFolder { operated.temporary }
+  private var data: String { operated.data }
   private var keyFile: String { data + "/server.key" }
 
-  init() throws { temporary = try TemporaryFolder() }
+  init() throws { operated = try OperatedFolder() }
 
   private func run(_ arguments: String...) async throws -> (status: Int32, output: String, errors: String) {
-    try await RunningServer.run(arguments + ["--data", data], in: temporary)
+    try await operated.run(arguments)
   }
 
   private func rotate(_ options: String...) async throws -> (status: Int32, output: String, errors: String) {
-    try await RunningServer.run(["key", "rotate", "--data", data] + options, in: temporary)
-  }
-
-  private func serve(_ options: String...) throws -> RunningServer {
-    try RunningServer(
-      ["serve", "--data", data, "--listen", "127.0.0.1:0", "--schema", "restoration", "--quiet"] + options,
-      in: temporary)
+    try await operated.run(["key", "rotate"] + options)
   }
 
   /// Adds two accounts with a project each, and a file in the account water. Returns the tokens.
   private func fill(_ options: String...) async throws -> [String] {
     var tokens: [String] = []
     for (name, account) in [("ada", "water"), ("bob", "land")] {
-      let words = ["user", "add", name, "--account", account, "--data", data, "--quiet"] + options
-      let added = try await RunningServer.run(words, in: temporary)
-      tokens.append(added.output.trimmingCharacters(in: .newlines))
+      tokens.append(try await operated.addUser(name, account: account, options))
     }
-    try await serving(options) { url in
+    try await operated.serving(options) { url in
       for token in tokens {
         let client = TestClient(url: url, token: token)
         #expect(
@@ -54,18 +47,9 @@ import Testing
 
   private static let content = "01930000-0000-7000-8000-0000000000aa"
 
-  private func serving(_ options: [String] = [], _ body: (String) async throws -> Void) async throws {
-    let server = try RunningServer(
-      ["serve", "--data", data, "--listen", "127.0.0.1:0", "--schema", "restoration", "--quiet"] + options,
-      in: temporary)
-    try await body(try await server.url())
-    server.signal(SIGTERM)
-    #expect(try await server.end() == 0)
-  }
-
   /// Checks that a server of the folder has the records and the file.
   private func expectContent(_ tokens: [String], _ options: [String] = []) async throws {
-    try await serving(options) { url in
+    try await operated.serving(options) { url in
       for token in tokens {
         let titles = try await TestClient(url: url, token: token).pull().changes.map { $0["fields"]?["title"] }
         #expect(titles == [.text(token)])
@@ -75,15 +59,10 @@ import Testing
     }
   }
 
-  /// The paths of all files in the folder.
-  private func files() throws -> [String] {
-    try FileManager.default.subpathsOfDirectory(atPath: data).filter { !Files.isFolder("\(data)/\($0)") }.sorted()
-  }
-
   /// The databases of the folder that a key opens.
   private func databases(openedBy key: String) throws -> [String] {
     let key = try ServerKey(at: key)
-    return try files().filter { $0.hasSuffix(".db") }.filter { file in
+    return try operated.files().filter { $0.hasSuffix(".db") }.filter { file in
       let account = file.split(separator: "/").dropFirst().first.map(String.init) ?? ""
       let name =
         switch file.split(separator: "/").last {
@@ -104,7 +83,7 @@ import Testing
     try Files.makeFile(data + "/migration-trial/directory.db")
     let before = temporary.path + "/before.key"
     try FileManager.default.copyItem(atPath: keyFile, toPath: before)
-    let names = try files().filter { !$0.hasPrefix("migration-trial") }
+    let names = try operated.files().filter { !$0.hasPrefix("migration-trial") }
     #expect(try databases(openedBy: before).count == 6)
 
     let rotated = try await rotate("--json")
@@ -113,7 +92,7 @@ import Testing
     #expect(result["databases"] as? Int == 5 && result["accounts"] as? Int == 2)
     #expect(result["keyFile"] as? String == keyFile && result["wasInterrupted"] as? Bool == false)
     #expect(try databases(openedBy: before) == [] && databases(openedBy: keyFile).count == 5)
-    #expect(try files() == names, "no log, draft or journal stays")
+    #expect(try operated.files() == names, "no log, draft or journal stays")
     let mode = try FileManager.default.attributesOfItem(atPath: keyFile)[.posixPermissions] as? Int
     #expect(mode == 0o600)
     try await expectContent(tokens)
@@ -164,7 +143,7 @@ import Testing
   @Test("A rotation is refused while a server or a command uses the folder, and commands are refused meanwhile")
   func busy() async throws {
     let tokens = try await fill()
-    try await serving { _ in
+    try await operated.serving { _ in
       let refused = try await rotate()
       #expect(refused.status == 6 && refused.errors.contains("stop it"), "\(refused)")
     }
@@ -185,7 +164,7 @@ import Testing
     let tokens = try await fill()
     func content() throws -> [String: Data] {
       Dictionary(
-        uniqueKeysWithValues: try files().map { ($0, try Data(contentsOf: URL(filePath: "\(data)/\($0)"))) })
+        uniqueKeysWithValues: try operated.files().map { ($0, try Data(contentsOf: URL(filePath: "\(data)/\($0)"))) })
     }
     let before = try content()
     do {
@@ -222,7 +201,7 @@ import Testing
     var moments = ["none": 0, "before": 0, "after": 0]
     for _ in 0..<30 {
       let key = try String(contentsOfFile: keyFile, encoding: .utf8)
-      let rotation = try RunningServer(["key", "rotate", "--data", data], in: temporary)
+      let rotation = try operated.start(["key", "rotate"])
       if random.chance(0.5) {
         try await Task.sleep(for: took * (Double(random.number(0..<1000)) / 1000))
       } else {
@@ -243,7 +222,7 @@ import Testing
       }
       #expect(try await run("verify").status == 0)
       #expect(try RotationJournal(in: data) == nil && databases(openedBy: keyFile).count == 5)
-      #expect(try files().filter { $0.contains("rotated") } == [])
+      #expect(try operated.files().filter { $0.contains("rotated") } == [])
     }
     print("kills of rotations: \(moments)")
     try await expectContent(tokens)
