@@ -14,19 +14,27 @@ final class SyncWorkshop {
   let shop: Workshop
   private let program: String
   private let schema: String
+  /// The options that name the data of the server.
+  private let source: [String]
   private var server: Running?
   private(set) var url = ""
   /// More options of the server's program.
   var serveOptions: [String] = []
 
-  init(shop: Workshop, schema: String) throws {
+  /// - Parameter source: the options that name the data of the server; a folder of the workshop if `nil`.
+  init(shop: Workshop, schema: String, source: [String]? = nil, serveOptions: [String] = []) throws {
     self.shop = shop
     self.schema = schema
+    self.source = source ?? ["--data", shop.path("data")]
+    self.serveOptions = serveOptions
     program = try builtProgram("fieldvault-server")
   }
 
-  convenience init(schema: String = "restoration") throws {
-    try self.init(shop: try Workshop(vault: false), schema: schema)
+  convenience init(
+    schema: String = "restoration", source: [String]? = nil, serveOptions: [String] = []
+  ) throws {
+    try self.init(
+      shop: try Workshop(vault: false), schema: schema, source: source, serveOptions: serveOptions)
     for (vault, person) in [("a.vault", "ada"), ("b.vault", "bob")] {
       try shop.done("init", "--schema", schema, "--quiet", vault: vault)
       try shop.write(try token(of: person, ["--account", "water"]), to: "token-\(vault)")
@@ -36,13 +44,13 @@ final class SyncWorkshop {
 
   /// Adds a user to the server and returns the token as printed.
   func token(of user: String, _ options: [String]) throws -> String {
-    let added = try run(program, ["user", "add", user, "--data", shop.path("data"), "-q"] + options)
+    let added = try run(program, ["user", "add", user, "-q"] + source + options)
     guard added.status == 0 else { throw Unexpected("no user: \(added.errors)") }
     return added.output
   }
 
   /// Runs a command of the server's program as an operator.
-  func operate(_ words: [String]) throws -> Ran { try run(program, words + ["--data", shop.path("data")]) }
+  func operate(_ words: [String]) throws -> Ran { try run(program, words + source) }
 
   /// Runs another command of the server's program, and returns its output.
   func administer(_ words: String...) throws -> String {
@@ -65,7 +73,7 @@ final class SyncWorkshop {
   func start() throws {
     let place = url.split(separator: "/").last.map { String($0) } ?? "127.0.0.1:0"
     let started = try Running(
-      program, ["serve", "--data", shop.path("data"), "--listen", place, "--schema", schema, "-q"] + serveOptions,
+      program, ["serve", "--listen", place, "--schema", schema, "-q"] + source + serveOptions,
       environment: shop.environment())
     server = started
     try blockUntil("the server listens") { try started.outputSoFar().hasSuffix("\n") }
@@ -84,7 +92,7 @@ final class SyncWorkshop {
 
   /// Starts a new epoch of the server, which does not run.
   func newEpoch() throws {
-    let ran = try run(program, ["epoch", "new", "--data", shop.path("data"), "-q"])
+    let ran = try run(program, ["epoch", "new", "-q"] + source)
     guard ran.status == 0 else { throw Unexpected("no new epoch: \(ran.errors)") }
   }
 

@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import PostgresStorage
+import RawNetwork
 import ServerSupport
 import SyncModel
 import TestSupport
@@ -155,54 +156,6 @@ import Testing
 
   // MARK: Remains
 
-  /// Where a test has planted a text that nothing else contains.
-  private enum Plant: String, CaseIterable {
-    case value, text, fileName, content, deleted, losing, device, user, label, upload
-  }
-
-  private struct Markers {
-    private let suffix = newUuid().suffix(12)
-    subscript(_ plant: Plant) -> String { "planted\(plant.rawValue)\(suffix)" }
-    var all: [String] { Plant.allCases.map { self[$0] } }
-  }
-
-  /// Stores data with the markers of a server's account.
-  private func plant(_ server: MemberServer) async throws -> (client: TestClient, markers: Markers, content: String) {
-    let markers = Markers()
-    let boss = try directory(server, markers[.user], .device)
-    _ = try server.directory.addToken(to: markers[.user], role: .admin, label: markers[.label], expires: nil)
-    let (project, note, gone, content) = (newUuid(), newUuid(), newUuid(), newUuid())
-    let long = String(repeating: "a long text ", count: 2_000)
-    let body: SyncObject = [
-      "deviceId": .text(markers[.device]), "deviceCounter": 1,
-      "operations": .array([
-        Operation.create("Project", project, ["title": .text(markers[.value])]),
-        Operation.create(
-          "Note", note, ["projectId": .text(project), "body": .text(long + markers[.text] + long)]),
-        Operation.create("Note", gone, ["projectId": .text(project), "body": .text(markers[.deleted])]),
-        Operation.create(
-          "Photo", newUuid(),
-          [
-            "projectId": .text(project), "fileName": .text(markers[.fileName]), "fileSize": 5,
-            "mimeType": "image/jpeg",
-            "contentUuid": .text(content), "capturedAt": "2026-03-01T08:00:00.000Z",
-          ]),
-      ]),
-    ]
-    let response = try await boss.request("POST", "/v1/push", .object(body))
-    #expect(response.list("results").map(\.word).allSatisfy { $0 == "accepted" }, "\(response.json)")
-    #expect(try await boss.results([Operation.delete("Note", gone, version: 1)]) == ["accepted"])
-    // The losing edit is in no record later, and only the response to the conflict has it.
-    func edit(_ title: String, over base: String, _ version: Int64) -> SyncValue {
-      Operation.update("Project", project, ["title": .text(title)], base: ["title": .text(base)], version: version)
-    }
-    let (value, losing) = (markers[.value], markers[.losing])
-    #expect(try await boss.results([edit(losing, over: value, 1)]) == ["accepted"])
-    #expect(try await boss.results([edit("another", over: value, 1)]) == ["conflict concurrent_edit title"])
-    #expect(try await boss.results([edit(value, over: losing, 2)]) == ["accepted"])
-    return (boss, markers, content)
-  }
-
   /// Returns all bytes of a folder: files as they are, and databases also decrypted.
   private func remains(of folder: ServerFolder) throws -> [(name: String, bytes: [UInt8])] {
     var result: [(String, [UInt8])] = []
@@ -230,7 +183,7 @@ import Testing
     let server = try MemberServer(.folder, isLimited: false)
     let folder = try #require(server.data)
     _ = try directory(server, "cid", .device, account: "fire")
-    let (boss, markers, content) = try await plant(server)
+    let (boss, markers, content) = try await server.plantMarkers()
     // So many that the pages of the directory split, which copies rows.
     for number in 0..<150 {
       _ = try server.directory.addUser("\(markers[.user]) \(number)", account: "water", role: .device, expires: nil)
@@ -264,7 +217,7 @@ import Testing
   @Test("After the deletion a dump of PostgreSQL contains no planted marker")
   func remainsOfDatabase() async throws {
     let server = try MemberServer(.postgres, isLimited: false)
-    let (boss, markers, _) = try await plant(server)
+    let (boss, markers, _) = try await server.plantMarkers()
     let account = try #require(try server.directory.member(token: boss.token ?? "")).account
     guard case .database(let database, _) = server.source, let name = server.databaseName else { return }
     let objects = PostgresObjects(database)
@@ -305,6 +258,58 @@ import Testing
       "SELECT sum((xpath('/row/c/text()', query_to_xml('SELECT count(*) AS c FROM ' || relid::regclass || ' WHERE account_id IS NOT NULL', false, true, '')))[1]::text::int) FROM pg_stat_user_tables JOIN pg_attribute ON attrelid = relid AND attname = 'account_id' WHERE schemaname = 'fieldvault'",
       database: name)
     #expect(rows == "0", "no table has a row of an account")
+    await server.stop()
+  }
+
+  @Test(
+    "After the command of an operator neither PostgreSQL nor the object store contains a planted marker",
+    .enabled(if: ObjectStoreProcess.isThere, "Tests/S3/run runs this"))
+  func remainsOfObjectStore() async throws {
+    let process = try ObjectStoreProcess()
+    // The deletion waits until the last address has expired.
+    let store = try PresignedClient.store(process, addressSeconds: 1)
+    let server = try MemberServer(.postgres, isLimited: false, objectStore: store)
+    let shared = try SharedPostgres.server
+    guard let name = server.databaseName else { return }
+    let (boss, markers, content) = try await server.plantMarkers()
+    _ = try directory(server, "cid", .device, account: "fire")
+    let (sent, open) = (Array(markers[.content].utf8) + bytes(5_000), Array(markers[.upload].utf8) + bytes(3_000))
+    let address = try await PresignedClient.ask(boss, sent, as: content)
+    #expect(try await PresignedClient.send(address, sent).status == 200)
+    let confirmed = try await boss.request(
+      "POST", "/v1/files/\(content)/full/confirm", ["upload": .text(address.text("upload"))])
+    #expect(confirmed.status == 200, "\(confirmed)")
+    let unconfirmed = try await PresignedClient.ask(boss, open, as: newUuid())
+    #expect(try await PresignedClient.send(unconfirmed, open).status == 200)
+
+    /// The markers in the database, and in the keys and contents of all objects.
+    func found() async throws -> Set<String> {
+      var objects: [(name: String, bytes: [UInt8])] = []
+      for key in try await process.objects() {
+        let object = Locked<[UInt8]>([])
+        #expect(try await store.read(key) { bytes in object.withLock { $0 += bytes } })
+        objects.append((key, Array(key.utf8) + object.withLock { $0 }))
+      }
+      return try self.found(markers.all, in: objects + [("dump", Array(shared.dumpText(name).utf8))])
+    }
+    #expect(try await found() == Set(markers.all), "the search finds what is there")
+    let account = try #require(try server.directory.accounts().first { $0.name == "water" })
+    let temporary = try TemporaryFolder()
+    let ran = try await RunningServer.run(
+      ["account", "delete", "water", "--database", shared.url(name), "--json"], in: temporary)
+    #expect(ran.status == 0 && ran.output.contains(#""files":2"#), "\(ran)")
+    #expect(ran.output.contains(#""finished":false"#), "the servers remove the objects")
+    #expect(try await found() == [markers[.content], markers[.upload]], "the objects are left to the servers")
+    // A node looks for deletions when it starts.
+    let node = try server.startNode()
+    try await eventually("the node removes the objects") { try await process.objects().isEmpty }
+    try await removed(server)
+    #expect(try await found() == [])
+    for key in [address, unconfirmed].map({ "\(account.folder)/\($0.text("upload"))" }) {
+      #expect(try await store.find(key) == nil)
+    }
+    #expect(try server.directory.accounts().map(\.name) == ["fire"])
+    await node.stop()
     await server.stop()
   }
 }

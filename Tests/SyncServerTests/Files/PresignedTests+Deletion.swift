@@ -18,18 +18,13 @@ extension PresignedTests {
     let server = try TestServer(objectStore: store)
     let client = try server.client("ada")
     let (sent, late) = (bytes(1_000, seed: 2), bytes(2_000, seed: 3))
-    func ask(_ bytes: [UInt8], _ content: String) async throws -> JSONResponse {
-      try await client.request(
-        "POST", "/v1/files/\(content)/full/address",
-        ["bytes": .integer(Int64(bytes.count)), "sha256": .text(Self.digest(bytes)), "contentType": "image/jpeg"])
-    }
     let (first, second) = (newUuid(), newUuid())
-    let address = try await ask(sent, first)
+    let address = try await PresignedClient.ask(client, sent, as: first)
     #expect(try await send(address, sent).status == 200)
     let confirmed = try await client.request(
       "POST", "/v1/files/\(first)/full/confirm", ["upload": .text(address.text("upload"))])
     #expect(confirmed.status == 200)
-    let open = try await ask(late, second)
+    let open = try await PresignedClient.ask(client, late, as: second)
 
     let account = try #require(try server.withDirectory { try $0.accounts() }.first)
     let keys = [address, open].map { "\(account.folder)/\($0.text("upload"))" }

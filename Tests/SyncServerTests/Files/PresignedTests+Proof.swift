@@ -34,7 +34,7 @@ extension PresignedTests {
     }
     func upload(_ file: [UInt8], as name: ContentName) async throws {
       let new = ObjectFiles.New(
-        userId: 1, name: name, byteCount: Int64(file.count), sha256: Self.digest(file),
+        userId: 1, name: name, byteCount: Int64(file.count), sha256: PresignedClient.digest(file),
         contentType: "application/octet-stream", isProvable: true)
       let address = try await files.begin(account, new, quota: .max, expiry: 1_000)
       let response = JSONResponse(status: 200, contentType: "", headers: [:], json: address.wire)

@@ -19,10 +19,7 @@ struct PresignedTests {
   private let clock = Locked<Int64>(0)
 
   func store(_ process: ObjectStoreProcess) throws -> ObjectStore {
-    var secret = Array(ObjectStoreProcess.secret.utf8)
-    var store = try ObjectStore(
-      endpoint: process.url, bucket: ObjectStoreProcess.bucket, region: ObjectStoreProcess.region,
-      credentials: ObjectStoreCredentials(accessKeyId: ObjectStoreProcess.accessKeyId, wipingSecret: &secret))
+    var store = try PresignedClient.store(process)
     store.clock = Clock(
       now: { [clock] in Clock.system.now() + clock.withLock { $0 } }, instant: Clock.system.instant,
       sleepUntil: Clock.system.sleepUntil)
@@ -38,46 +35,21 @@ struct PresignedTests {
   private func ask(
     _ client: TestClient, _ bytes: [UInt8]? = nil, type: String = "image/jpeg", as content: String? = nil
   ) async throws -> JSONResponse {
-    let bytes = bytes ?? self.content
-    return try await client.request(
-      "POST", "/v1/files/\(content ?? uuid)/full/address",
-      ["bytes": .integer(Int64(bytes.count)), "sha256": .text(Self.digest(bytes)), "contentType": .text(type)])
-  }
-
-  static func digest(_ bytes: [UInt8]) -> String {
-    var digest = SHA256()
-    bytes.withUnsafeBytes { digest.add($0) }
-    return Data(digest.digest).base64EncodedString()
+    try await PresignedClient.ask(client, bytes ?? self.content, type: type, as: content ?? uuid)
   }
 
   /// Sends a file to an address with its headers, except for changes by a test.
   func send(
     _ address: JSONResponse, _ bytes: [UInt8]? = nil, _ change: (inout [String: String]) -> Void = { _ in }
   ) async throws -> HTTPResponse {
-    let parsed = try FileAddress(wire: address.json)
-    var headers = parsed.headers
-    change(&headers)
-    let bytes = bytes ?? content
-    var request = HTTPRequest(parsed.url, isAuthorized: false)
-    request.method = parsed.method
-    request.headers = headers.map { ($0.key, $0.value) }
-    request.upload = HTTPUpload(byteCount: Int64(bytes.count)) { offset, buffer in
-      let part = bytes[Int(offset)..<min(bytes.count, Int(offset) + buffer.count)]
-      buffer.copyBytes(from: part)
-      return part.count
-    }
-    return try await Self.transport(parsed.url).send(request)
+    try await PresignedClient.send(address, bytes ?? content, change)
   }
 
   private func get(_ address: JSONResponse, range: String? = nil) async throws -> HTTPResponse {
     let parsed = try FileAddress(wire: address.json)
     var request = HTTPRequest(parsed.url, isAuthorized: false)
     if let range { request.headers = [("Range", range)] }
-    return try await Self.transport(parsed.url).send(request)
-  }
-
-  private static func transport(_ url: String) throws -> HTTPTransport {
-    HTTPTransport(address: try ServerAddress("http://127.0.0.1:\(URLComponents(string: url)?.port ?? 0)")) { nil }
+    return try await PresignedClient.transport(parsed.url).send(request)
   }
 
   private func confirm(_ client: TestClient, _ upload: String, as content: String? = nil) async throws -> JSONResponse {
@@ -200,7 +172,7 @@ struct PresignedTests {
     let process = try ObjectStoreProcess(isPlain: true)
     let server = try server(process)
     let ada = try server.client("ada")
-    let other = Self.digest(bytes(40_000, seed: 2))
+    let other = PresignedClient.digest(bytes(40_000, seed: 2))
     let wrong: [(String, [UInt8], (inout [String: String]) -> Void)] = [
       ("contentType", content, { $0["Content-Type"] = "image/png" }),
       ("bytes", bytes(39_999), { _ in }),
@@ -322,7 +294,7 @@ struct PresignedTests {
     func begin() async throws -> (name: ContentName, id: String) {
       let name = ContentName(content: newUuid(), variant: .full)
       let new = ObjectFiles.New(
-        userId: 1, name: name, byteCount: 40_000, sha256: Self.digest(content), contentType: "image/jpeg")
+        userId: 1, name: name, byteCount: 40_000, sha256: PresignedClient.digest(content), contentType: "image/jpeg")
       let address = try await files.begin(account, new, quota: .max, expiry: 1_000)
       let response = JSONResponse(status: 200, contentType: "", headers: [:], json: address.wire)
       #expect(try await send(response).status == 200)
