@@ -1,4 +1,5 @@
-import CipherSQL
+import struct CipherSQL.MigrationFile
+import struct CipherSQL.Schema
 import Foundation
 import Platform
 import RestorationModel
@@ -115,6 +116,80 @@ import Testing
     try checkDevices(
       of: PostgresDirectory(
         try PostgresDatabase(database.settings, environment: Environment(clock: time.clock, random: .system))), time)
+  }
+
+  /// Adds a user, and devices of the account.
+  /// - Parameter revoked: the number of the devices that are revoked.
+  /// - Returns: the token of the user.
+  private func fill(_ directory: PostgresDirectory, devices: Int, revoked: Int) throws -> String {
+    let token = try directory.addUser("ann", account: "water", role: .device, expires: nil).token
+    try directory.run { connection in
+      _ = try connection.run(
+        Statement(
+          """
+          INSERT INTO fieldvault.device_contact
+            (account_id, device_id, token_id, first_seen_at, last_seen_at, revoked_at)
+          SELECT account_id, 'd' || n, 1, n, n, CASE WHEN n <= $2::bigint THEN 5 END
+          FROM fieldvault.account, generate_series(1, $1::bigint) AS n
+          """)(.integer(Int64(devices)), .integer(Int64(revoked))))
+      _ = try connection.run(Statement("ANALYZE fieldvault.device_contact")())
+    }
+    return token
+  }
+
+  /// Returns the plan of a statement with the rows and pages that it has read.
+  private func explain(_ command: Statement.Command, _ connection: PostgresConnection) throws -> String {
+    let explained = Statement("EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) " + command.statement.sql)
+    return try connection.run(explained.with(command.values)).map { $0.text(0) }.joined(separator: "\n")
+  }
+
+  @Test("The revoked devices of an account are found by an index among 100,000 devices")
+  func planOfRevokedDevices() throws {
+    let directory = directory
+    let token = try fill(directory, devices: 100_000, revoked: 3)
+    #expect(try directory.member(token: token)?.revokedDevices == ["d1", "d2", "d3"])
+    let plan = try directory.run {
+      try explain(PostgresDirectory.memberByHash(.bytes(AccessToken.hash(of: token)), .integer(0)), $0)
+    }
+    #expect(plan.contains("device_contact_revoked") && !plan.contains("device_contact_pkey"), "\(plan)")
+    let pages = plan.firstMatch(of: /shared hit=(\d+)/).flatMap { Int($0.1) }
+    #expect(try #require(pages) < 50, "\(plan)")
+  }
+
+  @Test("A store of contacts reads the devices that it stores, and more of an account only if one is new")
+  func costOfContacts() throws {
+    let directory = directory
+    let token = try fill(directory, devices: DeviceContact.most, revoked: 0)
+    let ann = try #require(try directory.member(token: token))
+    /// Stores a contact, and returns the number of index entries that this reads.
+    func note(_ device: String) throws -> Int64 {
+      func entries() throws -> Int64 {
+        try directory.run { connection in
+          _ = try connection.run(Statement("SELECT pg_stat_force_next_flush()")())
+          return try connection.run(
+            Statement(
+              "SELECT sum(idx_tup_read)::bigint FROM pg_stat_user_indexes WHERE relname = 'device_contact'")()
+          ).first { $0.integer(0) } ?? 0
+        }
+      }
+      let before = try entries()
+      try directory.note([
+        DeviceContact.Key(ann.account, device): DeviceContact(tokenId: ann.tokenId, time: 1_000_000)
+      ])
+      return try entries() - before
+    }
+    #expect(try note("d1") < 10)
+    #expect(try note("new") > DeviceContact.most)
+    let devices = try directory.devices(of: "water").map(\.id)
+    #expect(devices.count == DeviceContact.most && Set(devices).isSuperset(of: ["d1", "new", "d3"]))
+    #expect(!devices.contains("d2"), "the device that was not seen for the longest time")
+
+    // At the limit nothing is ordered.
+    let plan = try directory.run { connection in
+      try explain(
+        PostgresDirectory.forgetDevices(.text(ann.account.folder), .integer(Int64(DeviceContact.most))), connection)
+    }
+    #expect(plan.contains("One-Time Filter") && plan.contains("never executed"), "\(plan)")
   }
 
   @Test("the figures of a database are its size and the use of its connections")

@@ -119,7 +119,7 @@ extension PostgresDirectory {
 }
 
 extension PostgresDirectory {
-  /// The devices are ordered, so that two nodes lock the rows in the same order.
+  /// The devices are ordered, so that two nodes lock the rows in the same order. A row that the statement inserts has no `xmax`.
   private static let storeContacts = Statement(
     """
     INSERT INTO fieldvault.device_contact AS device
@@ -134,28 +134,30 @@ extension PostgresDirectory {
       version = coalesce(excluded.version, device.version),
       last_seen_at = greatest(device.last_seen_at, excluded.last_seen_at),
       position = coalesce(excluded.position, device.position), told_at = coalesce(device.told_at, excluded.told_at)
+    RETURNING account_id::text, xmax = 0
     """)
-  private static let forgetDevices = Statement(
+  /// The devices of the account are counted first, and ordered only if there are too many.
+  static let forgetDevices = Statement(
     """
-    DELETE FROM fieldvault.device_contact AS device USING (
-      SELECT account_id, device_id, row_number() OVER (PARTITION BY account_id ORDER BY last_seen_at DESC, device_id) AS place
-      FROM fieldvault.device_contact WHERE account_id = ANY ($1::text[]::uuid[])) AS placed
-    WHERE device.account_id = placed.account_id AND device.device_id = placed.device_id AND placed.place > $2::bigint
-      AND device.revoked_at IS NULL
+    DELETE FROM fieldvault.device_contact WHERE account_id = $1::text::uuid AND revoked_at IS NULL AND device_id = ANY (ARRAY (
+      SELECT device_id FROM fieldvault.device_contact WHERE account_id = $1::text::uuid
+        AND (SELECT count(*) FROM fieldvault.device_contact WHERE account_id = $1::text::uuid) > $2::bigint
+      ORDER BY last_seen_at DESC, device_id OFFSET $2::bigint))
     """)
 
   /// Stores the last requests of devices.
   public func note(_ contacts: [DeviceContact.Key: DeviceContact]) throws {
     let all = Array(contacts)
-    let accounts = all.map(\.key.account.folder)
-    _ = try run { connection in
-      try connection.run([
+    try run { connection in
+      let stored = try connection.run(
         Self.storeContacts(
-          .texts(accounts), .texts(all.map(\.key.deviceId)), .integers(all.map(\.value.tokenId)),
+          .texts(all.map(\.key.account.folder)), .texts(all.map(\.key.deviceId)), .integers(all.map(\.value.tokenId)),
           .texts(all.map(\.value.version)), .integers(all.map(\.value.time)), .integers(all.map(\.value.position)),
-          .flags(all.map(\.value.isRefused))),
-        Self.forgetDevices(.texts(Array(Set(accounts))), .integer(Int64(DeviceContact.most))),
-      ])
+          .flags(all.map(\.value.isRefused))))
+      let grown = Set(stored.map { $0.flag(1) ? $0.text(0) : nil }.compactMap(\.self))
+      guard !grown.isEmpty else { return }
+      _ = try connection.run(
+        grown.sorted().map { Self.forgetDevices(.text($0), .integer(Int64(DeviceContact.most))) })
     }
   }
 

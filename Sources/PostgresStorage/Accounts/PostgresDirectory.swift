@@ -130,7 +130,7 @@ public final class PostgresDirectory: AccountDirectory {
 
   // MARK: Holders of tokens
 
-  private static let memberByHash = Statement(
+  static let memberByHash = Statement(
     """
     SELECT token.token_id, token.role, token.user_id, member.name, account.name,
       replace(account.account_id::text, '-', ''), token.expires_at, member.record_uuid, account.limits_to_members,
