@@ -196,7 +196,7 @@ let package = Package(
         "FileTransfers",
         "HTTPClient",
         "SyncServer", "SQLCipherStorage", "ServerStorage", "FileServer", "SealedFiles", "BenchmarkFloor", "CSodium",
-        "PostgresStorage", "ServerSupport",
+        "PostgresStorage", "ServerSupport", "HTTPServer", "CommandLineKit", "Platform",
       ],
       path: "Tests/Benchmarks", exclude: ["RESULTS.md", "Schemas.txt", "benchmark", "push.sql"],
       plugins: ["SchemaPlugin"]),

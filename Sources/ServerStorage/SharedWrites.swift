@@ -6,6 +6,8 @@ public struct WriteTimes: Sendable {
   public let waits: [Duration]
   /// How long the transaction kept other writes of the account waiting.
   public let hold: Duration
+
+  package init(waits: [Duration], hold: Duration) { (self.waits, self.hold) = (waits, hold) }
 }
 
 /// How much of its limits a storage uses.

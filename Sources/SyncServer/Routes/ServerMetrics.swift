@@ -5,7 +5,7 @@ import ServerStorage
 import SyncModel
 
 /// The figures of a server.
-struct ServerMetrics: Sendable {
+package struct ServerMetrics: Sendable {
   /// All figures, as Prometheus reads them.
   let all = Metrics()
   /// The longest expected duration of a request; `nil` without a limit.
@@ -21,7 +21,8 @@ struct ServerMetrics: Sendable {
   private let holds: Histogram
   private let round = Locked<Int64?>(nil)
 
-  init(version: String, slowRequest: Duration?) {
+  /// - Parameter slowRequest: the longest expected duration of a request; `nil` without a limit.
+  package init(version: String, slowRequest: Duration?) {
     self.slowRequest = slowRequest
     all.gauge("fieldvault_build_info", "The version of the program.", labels: ["version"]) { [.init(1, version)] }
     requests = all.counter(
@@ -52,7 +53,7 @@ struct ServerMetrics: Sendable {
   /// - Parameters:
   ///   - waits: whether the request waits by its nature, as for a change.
   ///   - isTransfer: whether its duration depends on the connection of the client, as that of a file.
-  func count(_ request: CompletedRequest, waits: Bool, isTransfer: Bool) -> Bool {
+  package func count(_ request: CompletedRequest, waits: Bool, isTransfer: Bool) -> Bool {
     let route = request.pattern ?? "none"
     requests.add(1, request.method, route, String(request.status))
     bytes.add(request.bytes, route)
@@ -63,13 +64,16 @@ struct ServerMetrics: Sendable {
     return true
   }
 
-  func count(_ outcome: PushResult.Outcome) { operations.add(1, outcome.word) }
+  /// Counts the result of an operation.
+  package func count(_ outcome: PushResult.Outcome) { operations.add(1, outcome.word) }
 
-  func count(_ committed: CommittedChanges) { changes.add(committed.numbers.count) }
+  /// Counts the changes of a transaction.
+  package func count(_ committed: CommittedChanges) { changes.add(committed.numbers.count) }
 
   func countFailure() { failures.add() }
 
-  func count(_ times: WriteTimes) {
+  /// Stores the times of a transaction.
+  package func count(_ times: WriteTimes) {
     for wait in times.waits { waits.add(wait) }
     holds.add(times.hold)
   }

@@ -79,6 +79,7 @@ struct SyncSuite {
       tell(try await WaitingBenchmark(folder: folder + "/waiting", devices: sizes.waiting).findings())
     }
     if has("accounts") { try await ServerSuite(folder: folder + "/accounts", sizes: sizes).runAccounts(tell) }
+    if has("metrics") { tell(try await MetricsBenchmark(folder: folder + "/metrics", rounds: rounds).findings()) }
     if has("fairness") { try await ServerSuite(folder: folder + "/fairness", sizes: sizes).runFairness(tell) }
     if parts.contains("photos") {
       tell(

@@ -14,6 +14,11 @@ final class ServerProcess {
     try self.init(["--data", folder], times, build)
   }
 
+  /// - Parameter requestLog: an open file that receives a JSON line for each request.
+  convenience init(folder: String, requestLog: FileHandle) throws {
+    try self.init(["--data", folder, "--log-format", "json"], requestLog: requestLog)
+  }
+
   /// A node on PostgreSQL.
   /// - Parameter folder: receives the key of an object store that no request reaches.
   convenience init(database: String, in folder: String) throws {
@@ -28,7 +33,9 @@ final class ServerProcess {
     ])
   }
 
-  private init(_ options: [String], _ times: WriteTimes? = nil, _ build: ProgramBuild = .own) throws {
+  private init(
+    _ options: [String], _ times: WriteTimes? = nil, _ build: ProgramBuild = .own, requestLog: FileHandle? = nil
+  ) throws {
     let program = build.folder + "/fieldvault-server"
     guard FileManager.default.fileExists(atPath: program) else {
       throw BenchmarkFailure("\(program) is missing; scripts/bench builds it")
@@ -36,7 +43,9 @@ final class ServerProcess {
     let output = Pipe()
     process.executableURL = URL(filePath: program)
     process.arguments =
-      ["serve", "--listen", "127.0.0.1:0", "--schema", "restoration", "--quiet", "--rate", "1000000"] + options
+      ["serve", "--listen", "127.0.0.1:0", "--schema", "restoration", "--rate", "1000000"]
+      + (requestLog == nil ? ["--quiet"] : []) + options
+    if let requestLog { process.standardError = requestLog }
     process.environment = try times?.environment()
     process.standardOutput = output
     try process.run()
