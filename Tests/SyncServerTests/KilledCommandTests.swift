@@ -107,9 +107,11 @@ import Testing
     let log = operated.data + "/directory.db-wal"
     var moments: [Moment] = [0.3, 0.6, 0.75, 0.9].map { .part($0) }
     moments.append(.state("it has begun") { Files.size(of: log) ?? 0 > 0 })
-    for part in [0.98, 0.7, 0.4, 0.1, 0.02, 0] {
+    for part in [0.98, 0.7, 0.4, 0.1, 0.02] {
       moments.append(.state("\(part) of the files are left") { count() <= Int(Double(all) * part) })
     }
+    moments.append(.state("the records are removed") { !Files.exists(place + "/records.db") })
+    moments.append(.state("the folder is removed") { !Files.exists(place) })
     var states = ["whole": 0, "begun": 0, "gone": 0]
     for (number, moment) in moments.enumerated() {
       let name = moment.name

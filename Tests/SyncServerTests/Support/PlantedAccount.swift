@@ -27,6 +27,10 @@ extension MemberServer {
     let added = try directory.addUser(markers[.user], account: "water", role: .device, expires: nil)
     let boss = TestClient(url: server.url, token: added.token)
     _ = try directory.addToken(to: markers[.user], role: .admin, label: markers[.label], expires: nil)
+    let user = try #require(try directory.member(token: added.token))
+    try directory.note([
+      DeviceContact.Key(user.account, markers[.device]): DeviceContact(tokenId: user.tokenId, time: 1_767_225_600_000)
+    ])
     let (project, note, gone, content) = (newUuid(), newUuid(), newUuid(), newUuid())
     let long = String(repeating: "a long text ", count: 2_000)
     let body: SyncObject = [
