@@ -1,3 +1,4 @@
+import CCrypto
 import Foundation
 import Platform
 import PostgresStorage
@@ -251,7 +252,12 @@ package final class PostgresServer: @unchecked Sendable {
 /// The server that the tests of this process share. Each test has a database of its own.
 package enum SharedPostgres {
   private static let started = Result { try PostgresServer() }
-  private static let removal: Void = { atexit { (try? SharedPostgres.started.get())?.remove() } }()
+  private static let removal: Void = {
+    // libcrypto cleans up at exit as well. Its handler must run after this one, which takes a while, because threads of servers that
+    // still run use libcrypto.
+    _ = OPENSSL_init_crypto(0, nil)
+    atexit { (try? SharedPostgres.started.get())?.remove() }
+  }()
 
   /// The server, which ends with this process.
   /// - Throws: ``Unexpected`` without PostgreSQL.
