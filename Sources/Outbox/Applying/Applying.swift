@@ -180,7 +180,8 @@ package struct RemoteChanges: SyncComponent {
       clock: MergeClock(serverNow: serverNow, localOffset: clockOffset))
     if let conflict = result.conflict {
       try conflicts.open(
-        conflict.kind, conflict.fields, base: base, remote: remote.state, createdAt: remote.createdAt, record, table)
+        conflict.kind, conflict.fields, base: base, remote: remote.state, createdAt: remote.createdAt,
+        serverId: remote.serverId, record, table)
       return .conflict
     }
     try conflicts.noteOverwritten(

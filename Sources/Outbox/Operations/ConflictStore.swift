@@ -11,9 +11,11 @@ struct ConflictStore: SyncComponent {
   /// - Parameters:
   ///   - other: the record that holds the UNIQUE value, for a conflict `not_unique`.
   ///   - createdAt: the time of creation at the server, which the row has from now on; `nil` if the server named none.
+  ///   - serverId: the id of the server's record, which the row has from now on; `nil` if the server named none.
   func open(
     _ kind: ConflictKind, _ fields: [String], base: RecordState?, remote: RecordState?,
-    other: RecordReference? = nil, createdAt: Int64? = nil, _ record: StoredRecord, _ table: RecordTable
+    other: RecordReference? = nil, createdAt: Int64? = nil, serverId: ServerId? = nil, _ record: StoredRecord,
+    _ table: RecordTable
   ) throws {
     let type = table.entity.type
     let names = SyncValue.array(fields.map { .text($0) }).json
@@ -40,18 +42,21 @@ struct ConflictStore: SyncComponent {
           \((other?.entityType).sqlArgument), \((other?.entityUuid).sqlArgument))
         """)
     }
-    try stop(record, createdAt: createdAt, table)
+    try stop(record, createdAt: createdAt, serverId: serverId, table)
   }
 
   /// Stops the operation of a record until its conflict is resolved. Edits until then become part of the local version.
-  private func stop(_ record: StoredRecord, createdAt: Int64?, _ table: RecordTable) throws {
+  private func stop(
+    _ record: StoredRecord, createdAt: Int64?, serverId: ServerId?, _ table: RecordTable
+  ) throws {
     let kind: OperationKind =
       record.state.isDeleted ? .delete : record.state.syncVersion == 0 ? .create : .update
     try outbox.stop(kind, record, table)
     try connection.execute(
       """
       UPDATE \(identifier: table.entity.table.name) SET isDirty = 1, syncStatus = 'conflict',
-        createdAt = coalesce(\(createdAt.map(RecordTable.time) ?? .null), createdAt)
+        createdAt = coalesce(\(createdAt.map(RecordTable.time) ?? .null), createdAt),
+        serverId = coalesce(\(serverId?.sqlArgument ?? .null), serverId)
       WHERE \(identifier: table.entity.key) = \(record.key)
       """)
   }

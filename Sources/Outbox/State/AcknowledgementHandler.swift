@@ -187,7 +187,8 @@ struct AcknowledgementHandler: SyncComponent {
     }
     counts.conflicts += 1
     try conflicts.open(
-      kind, fields, base: base, remote: remote?.state, other: other, createdAt: remote?.createdAt, record, table)
+      kind, fields, base: base, remote: remote?.state, other: other, createdAt: remote?.createdAt,
+      serverId: remote?.serverId, record, table)
     if let remote { try changes.keepUnknownFields(of: remote, table) }
   }
 

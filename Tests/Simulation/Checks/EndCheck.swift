@@ -87,7 +87,9 @@ struct EndCheck {
         }
         try others(history)
       }
-      try AgreementCheck(devices: devices, server: server, digests: digests, state: state).check()
+      try AgreementCheck(
+        devices: devices, server: server, digests: digests, state: state, misplaced: circumstances.misplaced
+      ).check()
     }
   }
 

@@ -54,4 +54,19 @@ extension EpochTests {
     #expect(after != before && after.count == before.count && Set(after).isSuperset(of: before.dropFirst()))
     for device in [one, two] { #expect(try await device.values(Self.roomIds) == after) }
   }
+
+  @Test("A record that the server has from a copy of the vault gets the server's id with its conflict")
+  func idOfConflict() async throws {
+    try await one.write { db in try db.insert(Project(title: "Villa")) }
+    let copy = try Device(copyOf: one, at: server)
+    try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Castle' WHERE title = 'Villa'") }
+    try await copy.sync()
+    try await one.sync()
+    let conflict = try #require(try one.conflicts().first)
+    try one.resolve(conflict.conflictId, takesLocal: false)
+    for device in [one, two] { try await device.sync() }
+    let ids: SQL = "SELECT title || ' ' || serverId FROM OfflineProject ORDER BY title"
+    #expect(try await one.values(ids) == ["House 1", "Villa 2"])
+    for device in [two, copy] { #expect(try await device.values(ids) == ["House 1", "Villa 2"]) }
+  }
 }
