@@ -66,7 +66,7 @@ enum FieldVaultProgram {
     .group(remoteGroup, [RemoteSetCommand.self, RemoteShowCommand.self, RemoteUnsetCommand.self]),
     .command(LogoutCommand.self),
     .group(accountGroup, [AccountExportCommand.self, AccountDeleteCommand.self]),
-    .group(configGroup, [ConfigGetCommand.self, ConfigSetCommand.self]),
+    .group(configGroup, [ConfigListCommand.self, ConfigGetCommand.self, ConfigSetCommand.self]),
     .group(
       outboxGroup, [OutboxListCommand.self, OutboxShowCommand.self, OutboxRetryCommand.self, OutboxDiscardCommand.self]),
     .group(conflictsGroup, [ConflictListCommand.self, ConflictShowCommand.self, ConflictResolveCommand.self]),
@@ -77,7 +77,7 @@ enum FieldVaultProgram {
 
   private static let migrateGroup = CommandDescription(
     "migrate", group: "Vault", summary: "show, apply and verify schema versions",
-    exitCodes: usualExitCodes)
+    exitCodes: usualExitCodes, defaultSubcommand: "status")
 
   private static let keyGroup = CommandDescription(
     "key", group: "Keys", summary: "manage the slots that unlock the vault, and its database key",
@@ -86,30 +86,31 @@ enum FieldVaultProgram {
       system stores. Changing a slot takes effect immediately and does not change the database. 'rotate' re-encrypts \
       the database with a new key.
       """,
-    exitCodes: usualExitCodes)
+    exitCodes: usualExitCodes, defaultSubcommand: "list")
 
   private static let attachGroup = CommandDescription(
     "attach", aliases: ["attachments"], group: "Records",
     summary: "manage photos and files, each encrypted with its own key",
-    exitCodes: usualExitCodes)
+    exitCodes: usualExitCodes, defaultSubcommand: "list")
 
   private static let remoteGroup = CommandDescription(
-    "remote", group: "Sync", summary: "manage the connection to the server", exitCodes: usualExitCodes)
+    "remote", group: "Sync", summary: "manage the connection to the server", exitCodes: usualExitCodes,
+    defaultSubcommand: "show")
 
   private static let accountGroup = CommandDescription(
     "account", group: "Sync", summary: "export or delete all data of the account on the server",
     exitCodes: usualExitCodes)
 
   private static let configGroup = CommandDescription(
-    "config", group: "Sync", summary: "show and change settings", exitCodes: usualExitCodes)
+    "config", group: "Sync", summary: "show and change settings", exitCodes: usualExitCodes, defaultSubcommand: "list")
 
   private static let outboxGroup = CommandDescription(
     "outbox", aliases: ["queue"], group: "Sync", summary: "manage operations that the server has not acknowledged",
-    exitCodes: usualExitCodes)
+    exitCodes: usualExitCodes, defaultSubcommand: "list")
 
   private static let conflictsGroup = CommandDescription(
     "conflicts", aliases: ["conflict"], group: "Sync", summary: "list and resolve conflicts",
-    exitCodes: usualExitCodes)
+    exitCodes: usualExitCodes, defaultSubcommand: "list")
 
   /// The commands by their words, such as `outbox list`.
   static let commands: [String: any ProgramCommand.Type] = Dictionary(

@@ -38,7 +38,7 @@ struct BadInputTests {
       BadCase(["list", "Room"], environment: ["FIELDVAULT_PAGE_CACHE": "a lot"], 2, "1 to 65536"),
       BadCase(["completions", "tcsh"], 2, "bash, zsh or fish, not 'tcsh'"),
       BadCase(["init"], 2, "--schema"),
-      BadCase(["migrate"], 2, "status", "apply", "verify"),
+      BadCase(["account"], 2, "export or delete"),
     ])
   func theCommandLineIsWrong(_ wrong: BadCase) throws { try wrong.check() }
 

@@ -4,6 +4,7 @@
 /// - `--` ends the options. A single `-` is a value, by convention standard input. Negative numbers are values.
 /// - Another value that begins with a dash is written as `--name=-value`, unless its name would contain a space.
 /// - Options of a command follow it, global ones are allowed anywhere. `--help` anywhere requests the help.
+/// - A group runs its default command if none is given. An option of the default command selects it.
 ///
 /// ```swift
 /// let arguments = try ArgumentParser(program).parse(["list", "AtmosphericLog", "-n", "5"])
@@ -88,7 +89,7 @@ struct ArgumentScan {
     let body = word.dropFirst(2)
     // By bytes: a mark at the start of the value would be one character with the sign.
     let name = body[..<(body.utf8.firstIndex(of: UInt8(ascii: "=")) ?? body.endIndex)]
-    guard let option = options.first(where: { $0.long == name }) else { throw unknownOption("--\(name)") }
+    guard let option = takeOption({ $0.long == name }) else { throw unknownOption("--\(name)") }
     let attached = name.endIndex == body.endIndex ? nil : String(body.unicodeScalars[name.endIndex...].dropFirst())
     if option.isFlag {
       guard attached == nil else {
@@ -100,10 +101,20 @@ struct ArgumentScan {
     }
   }
 
+  /// Returns the option that is allowed here. An option of a group's default command selects that command.
+  private mutating func takeOption(_ isMeant: (OptionDescription) -> Bool) -> OptionDescription? {
+    if let option = options.first(where: isMeant) { return option }
+    guard let command = chain.last?.defaultCommand, let option = command.options.first(where: isMeant) else {
+      return nil
+    }
+    chain.append(command)
+    return option
+  }
+
   private mutating func takeShort(_ word: String, _ rest: inout ArraySlice<String>) throws(UsageError) {
     var letters = word.unicodeScalars.dropFirst()
     while let letter = letters.popFirst() {
-      guard let option = options.first(where: { $0.short == Character(letter) }) else {
+      guard let option = takeOption({ $0.short == Character(letter) }) else {
         throw unknownOption("-\(letter)")
       }
       if option.isFlag {
@@ -181,6 +192,7 @@ extension ArgumentScan {
 
   /// Checks the whole line and assigns names to the arguments.
   mutating func finish() throws(UsageError) {
+    if let command = chain.last?.defaultCommand { chain.append(command) }
     if chain.last?.subcommands.isEmpty != true { throw missingCommand() }
     try nameArguments()
     let arguments = result(.run)

@@ -1,7 +1,7 @@
 /// The name, arguments, options and results of a command.
 ///
 /// This value is the only source of the parser, the help, the completions of three shells and the manual. A command
-/// with subcommands is a group and does nothing without one.
+/// with subcommands is a group. Without a subcommand it runs its default, and fails if it has none.
 ///
 /// ```swift
 /// CommandDescription(
@@ -34,6 +34,8 @@ public struct CommandDescription: Sendable {
   public var exitCodes: [ExitCode]
   /// The commands of a group.
   public var subcommands: [CommandDescription]
+  /// The command of a group that runs if none is given, such as `list`. It has no required argument.
+  public var defaultSubcommand: String?
   /// Whether help and completions leave it out.
   public var isHidden: Bool
 
@@ -42,7 +44,7 @@ public struct CommandDescription: Sendable {
     _ name: String, aliases: [String] = [], group: String = "", summary: String, discussion: String = "",
     arguments: [ArgumentDescription] = [], options: [OptionDescription] = [], choices: [Choice] = [],
     examples: [Example] = [], exitCodes: [ExitCode] = [], subcommands: [CommandDescription] = [],
-    isHidden: Bool = false
+    defaultSubcommand: String? = nil, isHidden: Bool = false
   ) {
     self.name = name
     self.aliases = aliases
@@ -55,7 +57,13 @@ public struct CommandDescription: Sendable {
     self.examples = examples
     self.exitCodes = exitCodes
     self.subcommands = subcommands
+    self.defaultSubcommand = defaultSubcommand
     self.isHidden = isHidden
+  }
+
+  /// The command of a group that runs if none is given.
+  var defaultCommand: CommandDescription? {
+    defaultSubcommand.flatMap { name in subcommands.first { $0.name == name } }
   }
 
   /// Returns whether a word calls this command.

@@ -36,6 +36,10 @@ struct HelpPage {
   func command(_ command: CommandDescription, _ chain: [CommandDescription], of program: Program) -> String {
     let name = ([program.name] + chain.map(\.name)).joined(separator: " ")
     var sections = [wrap("\(name): \(command.summary)", width: width) + "\n", usage(program.usageLine(chain))]
+    if let name = command.defaultSubcommand {
+      let line = (chain.map(\.name) + [name]).joined(separator: " ")
+      sections.append(wrap("Without a command, '\(line)' runs.", width: width) + "\n")
+    }
     if !command.aliases.isEmpty { sections.append("Also called: \(command.aliases.joined(separator: ", "))\n") }
     if !command.discussion.isEmpty { sections.append(wrap(command.discussion, width: width) + "\n") }
     sections.append(section("Commands", commandRows(command.subcommands.filter { !$0.isHidden })))
@@ -165,7 +169,9 @@ extension Program {
   func usageLine(_ chain: [CommandDescription]) -> String {
     var words = [name] + chain.map(\.name)
     guard let command = chain.last, command.subcommands.isEmpty else {
-      return (words + (chain.isEmpty ? ["[OPTIONS]", "COMMAND", "..."] : ["COMMAND", "..."])).joined(separator: " ")
+      if chain.isEmpty { words.append("[OPTIONS]") }
+      return (words + (chain.last?.defaultSubcommand == nil ? ["COMMAND", "..."] : ["[COMMAND", "...]"]))
+        .joined(separator: " ")
     }
     // A choice is at the position of its first name.
     var shown: Set<String> = []

@@ -38,6 +38,9 @@ extension Program {
     page.macro("SS", ([name] + chain.map(\.name)).joined(separator: " "))
     page.text(command.summary.prefix(1).uppercased() + command.summary.dropFirst() + ".")
     if command.subcommands.isEmpty { page.usage(usageLine(chain)) }
+    if let name = command.defaultSubcommand {
+      page.text("Without a command, '\((chain.map(\.name) + [name]).joined(separator: " "))' runs.")
+    }
     if !command.aliases.isEmpty { page.text("Also called: \(command.aliases.joined(separator: ", ")).") }
     page.paragraphs(command.discussion)
     for argument in command.arguments { page.item(argument.name, argument.describedHelp) }

@@ -83,6 +83,15 @@ extension Program {
       if command.arguments.drop(while: \.isRequired).contains(where: \.isRequired) {
         problems.append("\(place): a required argument follows an optional one")
       }
+      if let name = command.defaultSubcommand {
+        if command.defaultCommand?.subcommands.isEmpty != true {
+          problems.append("\(place): the default \(name) is none of its commands")
+        } else if let inner = command.defaultCommand,
+          inner.arguments.contains(where: \.isRequired) || inner.options.contains(where: \.isRequired)
+        {
+          problems.append("\(place): the default \(name) requires arguments")
+        }
+      }
       if !command.subcommands.isEmpty, !command.arguments.isEmpty {
         problems.append("\(place): a group takes no arguments")
       }

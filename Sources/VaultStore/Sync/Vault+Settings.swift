@@ -164,6 +164,18 @@ extension Vault {
     case removeWhenRevoked = "remove-when-revoked"
     /// `all`, `active`, or the UUIDs of the followed projects, separated by commas.
     case projects
+
+    /// The words that the setting accepts; empty if it accepts other values too.
+    public var allowedValues: [String] {
+      switch self {
+      case .mode: ["cloud", "device"]
+      case .unmeteredOnly, .unmeteredFiles, .removeWhenRevoked: ["true", "false"]
+      case .upload: ["ciphertext", "plaintext"]
+      case .download: ["thumbnails", "all"]
+      case .stripLocation: LocationStripping.allCases.map(\.rawValue)
+      case .storageLimit, .recompress, .projects: []
+      }
+    }
   }
 
   /// Returns the value of a setting in the form that ``setPreference(_:_:)`` accepts.
@@ -192,7 +204,8 @@ extension Vault {
   public func setPreference(_ preference: Preference, _ value: String) throws {
     try syncNow { transaction in
       let connection = transaction.connection
-      func oneOf(_ values: [String]) throws -> String {
+      func allowed() throws -> String {
+        let values = preference.allowedValues
         guard values.contains(value) else {
           throw VaultError(
             .badValue, "invalid \(preference.rawValue) '\(value)'",
@@ -202,12 +215,12 @@ extension Vault {
       }
       switch preference {
       case .mode:
-        let mode = try oneOf(["device", "cloud"])
+        let mode = try allowed()
         let before = try SyncSettings.value(.mode, in: connection) ?? "cloud"
         try SyncSettings.set(.mode, mode, in: connection)
         // Much may have changed on both sides since the last sync.
         if before == "device", mode == "cloud" { try SyncSettings.compareNext("mode", in: connection) }
-      case .unmeteredOnly: try SyncSettings.set(.unmeteredOnly, oneOf(["true", "false"]), in: connection)
+      case .unmeteredOnly: try SyncSettings.set(.unmeteredOnly, allowed(), in: connection)
       case .storageLimit:
         guard let limit = ByteCount.parse(value) else {
           throw VaultError(
@@ -215,13 +228,13 @@ extension Vault {
             name: preference.rawValue)
         }
         try SyncSettings.set(.storageLimit, String(limit), in: connection)
-      case .unmeteredFiles: try SyncSettings.set(.unmeteredFiles, oneOf(["true", "false"]), in: connection)
-      case .upload: try SyncSettings.set(.upload, oneOf(["ciphertext", "plaintext"]), in: connection)
-      case .download: try SyncSettings.set(.download, oneOf(["thumbnails", "all"]), in: connection)
+      case .unmeteredFiles: try SyncSettings.set(.unmeteredFiles, allowed(), in: connection)
+      case .upload: try SyncSettings.set(.upload, allowed(), in: connection)
+      case .download: try SyncSettings.set(.download, allowed(), in: connection)
       case .recompress: try SyncSettings.set(.recompress, try Self.longestSide(value), in: connection)
       case .stripLocation:
-        try SyncSettings.set(.stripLocation, oneOf(LocationStripping.allCases.map(\.rawValue)), in: connection)
-      case .removeWhenRevoked: try SyncSettings.set(.removeWhenRevoked, oneOf(["true", "false"]), in: connection)
+        try SyncSettings.set(.stripLocation, allowed(), in: connection)
+      case .removeWhenRevoked: try SyncSettings.set(.removeWhenRevoked, allowed(), in: connection)
       case .projects: try Self.follow(value, transaction)
       }
       try SyncSettings.requestRound(in: connection)

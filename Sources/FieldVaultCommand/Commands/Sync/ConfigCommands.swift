@@ -1,6 +1,37 @@
 import CommandLineKit
 import VaultStore
 
+enum ConfigListCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "list", aliases: ["ls"], summary: "list all settings with their values, allowed values and meanings",
+    examples: [
+      Example("fieldvault config list", "all settings"),
+      Example("fieldvault config list --json", "as a JSON array"),
+    ],
+    exitCodes: usual)
+
+  static func run(_ context: CommandContext) throws {
+    let vault = try context.openVault()
+    let settings = try Vault.Preference.allCases.map { (name: $0, value: try vault.preference($0)) }
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginArray()
+        for (name, value) in settings {
+          json.beginObject()
+          json.member("setting", name.rawValue)
+          ConfigFormat.member("value", name, value, &json)
+          json.member("allowed", name.allowed)
+          json.member("meaning", name.meaning)
+          json.endObject()
+        }
+        json.endArray()
+      }
+    }
+    let rows = settings.map { ($0.name.rawValue, "\($0.value)\n\($0.name.meaning).\nAllowed: \($0.name.allowed).") }
+    try context.output.write(twoColumns(rows, for: context.output.terminal))
+  }
+}
+
 enum ConfigGetCommand: ProgramCommand {
   static let description = CommandDescription(
     "get", summary: "show one setting, or all",
@@ -22,17 +53,7 @@ enum ConfigGetCommand: ProgramCommand {
 enum ConfigSetCommand: ProgramCommand {
   static let description = CommandDescription(
     "set", summary: "change a setting",
-    discussion: """
-      mode: 'cloud' syncs; 'device' disables sync and keeps all data. unmetered-only: 'true' syncs only on an \
-      unmetered network. projects: the projects that this device follows: 'all', 'active' or a list of uuids. \
-      The other settings concern photos and files. storage-limit: the space that they may use here, such as 2GB; \
-      beyond it, files that the server has are evicted, least recently used first. unmetered-files: 'true' transfers \
-      files only on an unmetered network; records are not affected. upload: 'ciphertext' uploads encrypted files, \
-      'plaintext' is for a server that processes images. download: 'thumbnails' downloads thumbnails and fetches \
-      files on request, 'all' downloads everything. recompress: 'off', or the longest side in pixels to which new \
-      images are scaled down. strip-location: 'true' removes the location from new images and stores other files \
-      with a note; 'require' refuses a file whose location cannot be removed.
-      """,
+    discussion: Vault.Preference.allCases.map { "\($0.rawValue): \($0.meaning)." }.joined(separator: "\n"),
     arguments: [
       .required("NAME", "the setting", allowed: Vault.Preference.allCases.map(\.rawValue)),
       .oneOrMore("VALUE", "its value"),
@@ -89,15 +110,47 @@ private enum ConfigFormat {
     }
     try context.writeJSON { json in
       json.beginObject()
-      for (name, value) in values {
-        switch name {
-        case .stripLocation where value == LocationStripping.required.rawValue: json.member(name.rawValue, value)
-        case .unmeteredOnly, .unmeteredFiles, .stripLocation, .removeWhenRevoked:
-          json.member(name.rawValue, value == "true")
-        case .mode, .projects, .storageLimit, .upload, .download, .recompress: json.member(name.rawValue, value)
-        }
-      }
+      for (name, value) in values { member(name.rawValue, name, value, &json) }
       json.endObject()
+    }
+  }
+
+  /// Writes the value of a setting, as a flag if it is on or off.
+  static func member(_ key: String, _ name: Vault.Preference, _ value: String, _ json: inout JSONWriter) {
+    let isFlag = name.allowedValues.contains("true") && ["true", "false"].contains(value)
+    if isFlag { json.member(key, value == "true") } else { json.member(key, value) }
+  }
+}
+
+extension Vault.Preference {
+  /// The values that the setting accepts, for users.
+  fileprivate var allowed: String {
+    switch self {
+    case .storageLimit: "a number of bytes, such as 500MB, 2GB or 4GiB"
+    case .recompress: "off, or a number of pixels from 16 to 100000"
+    case .projects: "all, active, or uuids of projects separated by commas"
+    default: allowedValues.joined(separator: ", ")
+    }
+  }
+
+  /// The effect of the setting, in sentences without the last full stop.
+  fileprivate var meaning: String {
+    switch self {
+    case .mode: "'cloud' syncs; 'device' disables sync and keeps all data"
+    case .unmeteredOnly: "'true' syncs only on an unmetered network"
+    case .storageLimit:
+      "The space that photos and files may use here. Beyond it, files that the server has are evicted, least recently "
+        + "used first"
+    case .unmeteredFiles: "'true' transfers files only on an unmetered network. Records are not affected"
+    case .upload: "'ciphertext' uploads encrypted files; 'plaintext' is for a server that processes images"
+    case .download: "'thumbnails' downloads thumbnails and fetches files on request; 'all' downloads everything"
+    case .recompress: "The longest side in pixels to which new images are scaled down"
+    case .stripLocation:
+      "'true' removes the location from new images and stores other files with a note; 'require' refuses a file whose "
+        + "location cannot be removed"
+    case .removeWhenRevoked:
+      "'true' removes the records and files that the server has when its operator revokes this device"
+    case .projects: "The projects that this device follows. 'active' follows the projects that are not completed"
     }
   }
 }
