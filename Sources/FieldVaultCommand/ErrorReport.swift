@@ -21,6 +21,11 @@ struct ErrorReport {
     case let error as UsageError:
       self.init(exitCode: error.exitCode, message: error.message, hint: error.hint)
       usage = error
+    case let error as VaultError where error.code == .ambiguous:
+      var lines = [error.message] + error.candidates.map { "  " + $0 }
+      let more = error.candidateCount - error.candidates.count
+      if more > 0 { lines.append("  and \(countText(more)) more") }
+      self.init(exitCode: .usage, lines: lines, hint: error.hint)
     case let error as VaultError:
       let near = error.name.flatMap { nearest(to: $0, in: error.candidates) }
       self.init(

@@ -1,4 +1,5 @@
 import CommandLineKit
+import VaultStore
 
 /// A command: its description for parser, help and completions, and its code.
 protocol ProgramCommand: SendableMetatype {
@@ -10,6 +11,8 @@ extension ProgramCommand {
   static var entityArgument: ArgumentDescription {
     .required("ENTITY", "the entity type (AtmosphericLog) or its table (OfflineAtmosphericLog)")
   }
+  /// The help of an argument that names a record.
+  static var recordHelp: String { "the uuid, at least 4 of its first characters, or the local id" }
   /// The exit codes of a command that opens a vault.
   static var usual: [ExitCode] { usualExitCodes }
 }
@@ -38,5 +41,25 @@ enum ProgramEntry: Sendable {
     case .command(let command): [(command.description.name, command)]
     case .group(let group, let commands): commands.map { ("\(group.name) \($0.description.name)", $0) }
     }
+  }
+}
+
+extension CommandContext {
+  /// Returns the ids that an argument or option names; empty without a value.
+  /// - Parameter isRecord: whether a local id is allowed.
+  func identifiers(_ name: String, isRecord: Bool = true) throws -> [Identifier] {
+    try arguments.values(name).map { word in
+      if let identifier = Identifier(word, isRecord: isRecord) { return identifier }
+      let id = isRecord ? "a uuid" : "an id"
+      throw arguments.mistake(
+        "\(arguments.spelled(name)) is \(id), at least \(Identifier.shortestPrefix) of its first characters"
+          + (isRecord ? ", or a local id" : ""), about: name)
+    }
+  }
+
+  /// Returns the id that a required argument names.
+  func identifier(_ name: String, isRecord: Bool = true) throws -> Identifier {
+    _ = try arguments.required(name)
+    return try identifiers(name, isRecord: isRecord)[0]
   }
 }

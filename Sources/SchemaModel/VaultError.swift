@@ -28,6 +28,8 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let noSuchField = Code(rawValue: "noSuchField")
     /// An unknown UUID of a record.
     public static let noSuchRecord = Code(rawValue: "noSuchRecord")
+    /// Several ids begin with the given characters; see ``VaultError/candidates``.
+    public static let ambiguous = Code(rawValue: "ambiguous")
     /// The value is not valid for its field.
     public static let badValue = Code(rawValue: "badValue")
     /// A rule forbids the change.
@@ -52,8 +54,10 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
   public let remedy: Remedy?
   /// The name that was not found, or the field whose value is not valid.
   public let name: String?
-  /// The existing names, for a suggestion.
+  /// The existing names, for a suggestion; or some of the ids that an ambiguous prefix can mean.
   public let candidates: [String]
+  /// The number of names or ids of which ``candidates`` has some or all.
+  public let candidateCount: Int
   /// The remedy as a text; `nil` without a remedy, or if only a program can word it.
   public var hint: String? { remedy?.advice }
 
@@ -63,19 +67,25 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
   ///   - message: the failure, the object and the reason.
   ///   - hint: the remedy, if it is known.
   ///   - name: the name that was not found, or the field whose value is not valid.
-  ///   - candidates: the existing names.
+  ///   - candidates: the existing names, or some of them.
+  ///   - candidateCount: the number of existing names, if it is not that of `candidates`.
   public init(
-    _ code: Code, _ message: String, hint: String? = nil, name: String? = nil, candidates: [String] = []
+    _ code: Code, _ message: String, hint: String? = nil, name: String? = nil, candidates: [String] = [],
+    candidateCount: Int? = nil
   ) {
-    self.init(code, message, remedy: hint.map(Remedy.advice), name: name, candidates: candidates)
+    self.init(
+      code, message, remedy: hint.map(Remedy.advice), name: name, candidates: candidates,
+      candidateCount: candidateCount)
   }
 
   /// Creates an error with the action that resolves it. Its texts must contain no value of a record, no key and no
   /// passphrase.
   public init(
-    _ code: Code, _ message: String, remedy: Remedy?, name: String? = nil, candidates: [String] = []
+    _ code: Code, _ message: String, remedy: Remedy?, name: String? = nil, candidates: [String] = [],
+    candidateCount: Int? = nil
   ) {
     (self.code, self.message, self.remedy, self.name, self.candidates) = (code, message, remedy, name, candidates)
+    self.candidateCount = candidateCount ?? candidates.count
   }
 
   /// The message, followed by the hint in parentheses.

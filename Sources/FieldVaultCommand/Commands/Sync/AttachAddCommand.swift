@@ -18,7 +18,7 @@ enum AttachAddCommand: ProgramCommand {
       'recompress' and 'strip-location' determine whether images are scaled down and lose their location.
       """,
     arguments: [
-      entityArgument, .required("UUID", "the record"), .oneOrMore("FILE", "the files", completion: .file),
+      entityArgument, .required("UUID", recordHelp), .oneOrMore("FILE", "the files", completion: .file),
     ],
     examples: [
       Example("fieldvault attach add MoistureLog 0193... IMG_0001.jpg", "attach a photo to a reading"),
@@ -27,10 +27,11 @@ enum AttachAddCommand: ProgramCommand {
     exitCodes: usual + [.noSpace, .refused])
 
   static func run(_ context: CommandContext) throws {
-    let uuid = try PutCommand.parseUUID(try context.arguments.required("UUID"), "UUID", context)
+    let identifier = try context.identifier("UUID")
     let files = context.arguments.values("FILE")
     let vault = try context.openVault()
     let owner = try vault.entities.entity(try context.arguments.required("ENTITY"))
+    let uuid = try vault.uuid(identifier, of: owner)
     var line: FileProgressLine?
     defer { line?.finish() }
     let made = try vault.attach(files, to: owner, uuid) { path, done, total in

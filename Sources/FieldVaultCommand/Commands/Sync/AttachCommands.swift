@@ -15,7 +15,7 @@ enum AttachListCommand: ProgramCommand {
       'full' is 'here', 'absent' (not downloaded yet) or 'evicted' (removed to free space; downloaded on request).
       """,
     arguments: [
-      .optional("ENTITY", "the entity of a record, to list only its attachments"), .optional("UUID", "the record"),
+      .optional("ENTITY", "the entity of a record, to list only its attachments"), .optional("UUID", recordHelp),
     ],
     examples: [
       Example("fieldvault attach list Room 0193...", "the attachments of a room"),
@@ -24,14 +24,15 @@ enum AttachListCommand: ProgramCommand {
     exitCodes: usual + [.refused])
 
   static func run(_ context: CommandContext) throws {
-    let word = context.arguments.value("UUID")
-    if context.arguments.value("ENTITY") != nil, word == nil {
+    let identifier = try context.identifiers("UUID").first
+    if context.arguments.value("ENTITY") != nil, identifier == nil {
       throw context.arguments.mistake("the uuid of the record is missing", about: "UUID")
     }
-    let uuid = try word.map { try PutCommand.parseUUID($0, "UUID", context).sqlText }
     let vault = try context.openVault()
     let entity = try context.arguments.value("ENTITY").map { try vault.entities.entity($0) }
-    let owner = entity.flatMap { entity in uuid.map { (entity: entity, uuid: $0) } }
+    let owner = try entity.flatMap { entity in
+      try identifier.map { (entity: entity, uuid: try vault.uuid($0, of: entity).sqlText) }
+    }
     if context.isJSON {
       var json = JSONWriter(for: context.output)
       json.beginArray()
@@ -67,7 +68,7 @@ enum AttachExportCommand: ProgramCommand {
       FILE is a folder, the attachment keeps its own name, without unsafe characters. If the attachment is not on \
       this device, the command requests it and exits with 7; the next sync downloads it.
       """,
-    arguments: [.required("UUID", "the attachment"), .required("FILE", "the file to write", completion: .file)],
+    arguments: [.required("UUID", recordHelp), .required("FILE", "the file to write", completion: .file)],
     options: [
       .flag("thumbnail", short: "t", "write the thumbnail instead"),
       .flag("force", short: "f", "replace an existing file"),
@@ -79,9 +80,10 @@ enum AttachExportCommand: ProgramCommand {
     exitCodes: usual + [.offline, .noSpace])
 
   static func run(_ context: CommandContext) throws {
-    let uuid = try PutCommand.parseUUID(try context.arguments.required("UUID"), "UUID", context)
+    let identifier = try context.identifier("UUID")
     let file = try context.arguments.required("FILE")
     let vault = try context.openVault()
+    let uuid = try vault.attachmentUUID(identifier)
     let variant = context.arguments.flag("thumbnail") ? AttachmentVariant.thumbnail : .full
     let (path, bytes): (String, Int)
     do {
@@ -155,14 +157,14 @@ enum AttachRemoveCommand: ProgramCommand {
       Deletes the attachment record. 'outbox discard' restores it until the server has acknowledged the deletion. \
       After that the key is deleted, and the file can no longer be decrypted.
       """,
-    arguments: [.oneOrMore("UUID", "the attachments")],
+    arguments: [.oneOrMore("UUID", recordHelp)],
     examples: [Example("fieldvault attach remove 0193...", "delete a photo")],
     exitCodes: usual + [.refused])
 
   static func run(_ context: CommandContext) throws {
-    let uuids = try context.arguments.values("UUID").map { try PutCommand.parseUUID($0, "UUID", context) }
+    let identifiers = try context.identifiers("UUID")
     let vault = try context.openVault()
-    let count = try vault.removeAttachments(uuids)
+    let count = try vault.removeAttachments(try identifiers.map { try vault.attachmentUUID($0) })
     if context.isJSON {
       return try context.writeJSON { json in
         json.beginObject()
@@ -183,9 +185,9 @@ enum AttachRetryCommand: ProgramCommand {
     exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
-    let uuid = try context.arguments.value("UUID").map { try PutCommand.parseUUID($0, "UUID", context) }
+    let identifier = try context.identifiers("UUID").first
     let vault = try context.openVault()
-    let count = try vault.retryTransfers(of: uuid)
+    let count = try vault.retryTransfers(of: try identifier.map { try vault.attachmentUUID($0) })
     if context.isJSON {
       return try context.writeJSON { json in
         json.beginObject()

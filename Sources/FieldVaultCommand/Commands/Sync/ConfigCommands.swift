@@ -74,7 +74,8 @@ enum ConfigSetCommand: ProgramCommand {
     }
     let vault = try context.openVault()
     let before = try vault.preference(name)
-    try vault.setPreference(name, values.joined(separator: ","))
+    let value = values.joined(separator: ",")
+    try vault.setPreference(name, name == .projects ? try vault.projectsValue(value) : value)
     if context.isJSON { return try ConfigFormat.show([name], vault, context) }
     let after = try vault.preference(name)
     try context.tell(before == after ? "\(name.rawValue) is already \(after)." : "\(name.rawValue) is now \(after).")

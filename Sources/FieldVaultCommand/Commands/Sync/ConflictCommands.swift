@@ -2,7 +2,8 @@ import CommandLineKit
 import VaultStore
 import SyncModel
 
-private let conflictArgument = ArgumentDescription.required("ID", "the id of a conflict from 'conflicts list'")
+private let conflictArgument = ArgumentDescription.required(
+  "ID", "the id of a conflict from 'conflicts list', or at least 4 of its first characters")
 
 enum ConflictListCommand: ProgramCommand {
   static let description = CommandDescription(
@@ -52,8 +53,9 @@ enum ConflictShowCommand: ProgramCommand {
     examples: [Example("fieldvault conflicts show 0193...", "compare field by field")], exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
+    let identifier = try context.identifier("ID", isRecord: false)
     let vault = try context.openVault()
-    let entry = try vault.conflict(try context.arguments.required("ID"))
+    let entry = try vault.conflict(try vault.conflictID(identifier))
     if context.isJSON { return try context.writeJSON { try ConflictFormat.write(entry, &$0) } }
     try ConflictComparison(entry, order: vault.entities.entity(entry.entityType).fields).show(context)
   }
@@ -81,7 +83,7 @@ enum ConflictResolveCommand: ProgramCommand {
     exitCodes: usual + [.refused])
 
   static func run(_ context: CommandContext) throws {
-    let id = try context.arguments.required("ID")
+    let identifier = try context.identifier("ID", isRecord: false)
     let takesLocal = try context.arguments.required("take") == "local"
     var choices: [String: Vault.ConflictChoice] = [:]
     for word in context.arguments.values("set") {
@@ -91,6 +93,11 @@ enum ConflictResolveCommand: ProgramCommand {
       }
     }
     let vault = try context.openVault()
+    let id = try vault.conflictID(identifier)
+    let entity = try vault.entities.entity(try vault.conflict(id).entityType)
+    for case (let field, .value(let text)) in choices {
+      choices[field] = .value(try vault.referenceValue(text, of: field, in: entity))
+    }
     let user = try vault.remote()?.user ?? Terminal.variable("USER") ?? "unknown user"
     try vault.resolveConflict(
       id, takesLocal: takesLocal, choices: choices, note: context.arguments.value("note"), user: user)

@@ -46,12 +46,13 @@ enum OutboxListCommand: ProgramCommand {
 enum OutboxShowCommand: ProgramCommand {
   static let description = CommandDescription(
     "show", summary: "show an operation with its payload and base",
-    arguments: [.required("ID", "the id of an operation from 'outbox list'")],
+    arguments: [.required("ID", "the id of an operation from 'outbox list', or at least 4 of its first characters")],
     examples: [Example("fieldvault outbox show 0193... --json", "as JSON")], exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
+    let identifier = try context.identifier("ID", isRecord: false)
     let vault = try context.openVault()
-    let (entry, payload) = try vault.operation(try context.arguments.required("ID"))
+    let (entry, payload) = try vault.operation(try vault.operationID(identifier))
     if context.isJSON {
       return try context.writeJSON { json in
         json.beginObject()
@@ -81,6 +82,86 @@ enum OutboxShowCommand: ProgramCommand {
     if entry.status == "failed" {
       context.hint("Change the record, or: fieldvault outbox retry \(entry.operationId), fieldvault outbox discard ...")
     }
+  }
+}
+
+enum OutboxRetryCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "retry", summary: "retry failed operations",
+    arguments: [.any("ID", "ids of operations, or at least 4 of their first characters")],
+    options: [.flag("all", short: "a", "all failed operations")], choices: [Choice("ID", "all", required: true)],
+    examples: [Example("fieldvault outbox retry --all", "after the server was repaired")],
+    exitCodes: usual + [.refused])
+
+  static func run(_ context: CommandContext) throws {
+    let identifiers = try context.identifiers("ID", isRecord: false)
+    let vault = try context.openVault()
+    let ids = try identifiers.map { try vault.operationID($0) }
+    let count: Int
+    if context.arguments.flag("all") {
+      count = try vault.retryAll()
+    } else {
+      try vault.retry(ids)
+      count = ids.count
+    }
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("retried", count)
+        json.endObject()
+      }
+    }
+    if count == 0 { return try context.tell("No failed operations.") }
+    try context.tell("Requeued \(operationsText(count)).")
+    context.hint("The next 'fieldvault sync' sends them.")
+  }
+}
+
+enum OutboxDiscardCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "discard", aliases: ["rm"], summary: "discard operations and restore the server's version of their records",
+    discussion: """
+      Each record returns to its last known server version. A record that the server never had is removed with its \
+      dependents. Asks first on a terminal.
+      """,
+    arguments: [.oneOrMore("ID", "ids of operations, or at least 4 of their first characters")],
+    options: [.flag("yes", short: "y", "do not ask")],
+    examples: [Example("fieldvault outbox discard 0193...", "undo a local change")],
+    exitCodes: usual + [.refused])
+
+  static func run(_ context: CommandContext) throws {
+    let identifiers = try context.identifiers("ID", isRecord: false)
+    let vault = try context.openVault()
+    var ids: [String] = []
+    // An operation that is named twice is discarded once.
+    for id in try identifiers.map({ try vault.operationID($0) }) where !ids.contains(id) { ids.append(id) }
+    // Returns the affected operations before they change, and refuses unknown ids.
+    let entries = try ids.map { try vault.operation($0).entry }
+    if context.canAsk, !context.arguments.flag("yes") {
+      for entry in entries {
+        try context.messages.line("  \(entry.operationType) \(entry.entityType) \(entry.entityUuid)")
+      }
+      let undone =
+        entries.count == 1
+        ? "Discard this operation? The local change is lost." : "Discard these operations? The local changes are lost."
+      guard try context.confirms(undone) else {
+        context.exitCode = .failed
+        return context.hint("Nothing was discarded.")
+      }
+    }
+    let gone = try vault.discard(ids)
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("discarded", entries.map(\.operationId))
+        json.member("records", gone)
+        json.endObject()
+      }
+    }
+    for entry in entries {
+      try context.tell("Discarded \(entry.operationType) \(entry.entityType) \(entry.entityUuid).")
+    }
+    if gone > 0 { try context.tell("Removed \(recordsText(gone)) that the server never had.") }
   }
 }
 

@@ -122,16 +122,17 @@ enum StatusCommand: ProgramCommand {
 enum WhyCommand: ProgramCommand {
   static let description = CommandDescription(
     "why", group: "Sync", summary: "explain the sync state of a record and what blocks it",
-    arguments: [entityArgument, .required("UUID", "the record")],
+    arguments: [entityArgument, .required("UUID", recordHelp)],
     examples: [
       Example("fieldvault why AtmosphericLog 0193...", "show the operations that block a reading")
     ],
     exitCodes: usual + [.refused])
 
   static func run(_ context: CommandContext) throws {
-    let uuid = try PutCommand.parseUUID(try context.arguments.required("UUID"), "UUID", context)
+    let identifier = try context.identifier("UUID")
     let vault = try context.openVault()
-    let why = try vault.why(try vault.entities.entity(try context.arguments.required("ENTITY")), uuid)
+    let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
+    let why = try vault.why(entity, try vault.uuid(identifier, of: entity))
     if context.isJSON {
       return try context.writeJSON { json in
         json.beginObject()

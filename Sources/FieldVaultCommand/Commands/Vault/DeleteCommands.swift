@@ -17,15 +17,16 @@ private struct NamedRecords {
   /// Each once.
   let uuids: [UUID]
 
-  init(_ context: CommandContext) throws {
+  init(_ context: CommandContext, among standing: RecordStanding) throws {
+    let identifiers = try context.identifiers("UUID")
+    vault = try context.openVault()
+    entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
     var uuids: [UUID] = []
-    for word in context.arguments.values("UUID") {
-      let uuid = try PutCommand.parseUUID(word, "UUID", context)
+    for identifier in identifiers {
+      let uuid = try vault.uuid(identifier, of: entity, among: standing)
       if !uuids.contains(uuid) { uuids.append(uuid) }
     }
     self.uuids = uuids
-    vault = try context.openVault()
-    entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
   }
 
   /// Such as `1 Room and 4 dependents`.
@@ -58,7 +59,7 @@ enum DeleteCommand: ProgramCommand {
       'undelete' restores them before and after that. Records that the server never had are removed for good. The \
       command asks on a terminal if more than one record is deleted, dependents included.
       """,
-    arguments: [entityArgument, .oneOrMore("UUID", "the records")],
+    arguments: [entityArgument, .oneOrMore("UUID", recordHelp)],
     options: [
       .flag("yes", short: "y", "do not ask"),
       .flag("dry-run", "show how many records would be deleted"),
@@ -70,7 +71,7 @@ enum DeleteCommand: ProgramCommand {
     exitCodes: usual + [.refused])
 
   static func run(_ context: CommandContext) throws {
-    let records = try NamedRecords(context)
+    let records = try NamedRecords(context, among: .live)
     let planned = try records.vault.countDeletion(of: records.entity, records.uuids)
     if context.arguments.flag("dry-run") {
       return try records.tell("deleted", planned, "Would delete \(records.text(planned)).", context)
@@ -107,12 +108,12 @@ enum UndeleteCommand: ProgramCommand {
       dependents, and the next sync fetches them. A record that sync has removed from the vault is fetched from the \
       FieldVault server, which keeps deletions for 90 days by default. Either all records are restored or none.
       """,
-    arguments: [entityArgument, .oneOrMore("UUID", "the deleted records")],
+    arguments: [entityArgument, .oneOrMore("UUID", recordHelp)],
     examples: [Example("fieldvault undelete Room 0193...", "restore a room with its logs and photos")],
     exitCodes: usual + [.offline, .refused, .credentials])
 
   static func run(_ context: CommandContext) throws {
-    let records = try NamedRecords(context)
+    let records = try NamedRecords(context, among: .deleted)
     let result = try restore(records)
     try records.tell("restored", result.restored, "Restored \(records.text(result.restored)).", context) { json in
       json.member("fetched", result.fetched)
@@ -150,13 +151,13 @@ enum PurgeCommand: ProgramCommand {
       Removes the rows of deleted records and their dependents, and the keys of their files. The command fails if the \
       server has not acknowledged a deletion. Sync purges acknowledged deletions automatically. Asks on a terminal.
       """,
-    arguments: [entityArgument, .oneOrMore("UUID", "the deleted records")],
+    arguments: [entityArgument, .oneOrMore("UUID", recordHelp)],
     options: [.flag("yes", short: "y", "do not ask")],
     examples: [Example("fieldvault purge Room 0193...", "remove a deleted room for good")],
     exitCodes: usual + [.refused])
 
   static func run(_ context: CommandContext) throws {
-    let records = try NamedRecords(context)
+    let records = try NamedRecords(context, among: .deleted)
     if context.canAsk, !context.arguments.flag("yes") {
       guard try context.confirms("Remove \(records.text(records.uuids.count)) with dependents for good?") else {
         context.exitCode = .failed

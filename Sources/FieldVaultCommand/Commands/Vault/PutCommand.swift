@@ -14,11 +14,11 @@ enum PutCommand: ProgramCommand {
     "put", group: "Records", summary: "create or change a record",
     discussion: """
       Creates a record, or changes the given fields of the record of --uuid. A reference to another record is its \
-      uuid or its local id. An empty value (notes=) is NULL if the field permits NULL.
+      uuid, a unique prefix of it or its local id. An empty value (notes=) is NULL if the field permits NULL.
       """,
     arguments: [entityArgument, .any("FIELD=VALUE", "a field and its value")],
     options: [
-      .value("uuid", "UUID", "the record to create or change"),
+      .value("uuid", "UUID", "the record to change, also by a prefix or local id; or the uuid of a new record"),
       .value(
         "from", "FILE", "a JSON object or an array of them; - is standard input; all or none", completion: .file),
       .value("send", "SECONDS", "send now and wait up to SECONDS for the server; 0 to 3600"),
@@ -33,10 +33,14 @@ enum PutCommand: ProgramCommand {
     exitCodes: usual + [.noSpace, .refused])
 
   static func run(_ context: CommandContext) throws {
-    let fields = try context.arguments.values("FIELD=VALUE").map { try parseField($0, context) }
-    let uuid = try context.arguments.value("uuid").map { try parseUUID($0, "--uuid", context) }
+    let words = try context.arguments.values("FIELD=VALUE").map { try parseField($0, context) }
+    let identifier = try context.identifiers("uuid").first
     let vault = try context.openVault()
     let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
+    let uuid = try identifier.map { try vault.uuid($0, of: entity) }
+    let fields = try words.map {
+      (name: $0.name, value: FieldInput.text(try vault.referenceValue($0.text, of: $0.name, in: entity)))
+    }
     if let path = context.arguments.value("from") {
       let source = try ByteSource(path: path)
       let (uuids, isArray) = try vault.put(
@@ -49,12 +53,11 @@ enum PutCommand: ProgramCommand {
     try show([try vault.put(entity, fields, uuid: uuid)], isArray: false, entity, vault, context)
   }
 
-  private static func parseField(_ word: String, _ context: CommandContext) throws -> (name: String, value: FieldInput)
-  {
+  private static func parseField(_ word: String, _ context: CommandContext) throws -> (name: String, text: String) {
     guard let sign = word.firstIndex(of: "="), sign > word.startIndex else {
       throw context.arguments.mistake("a field must be given as FIELD=VALUE", about: "FIELD=VALUE")
     }
-    return (String(word[..<sign]), .text(String(word[word.index(after: sign)...])))
+    return (String(word[..<sign]), String(word[word.index(after: sign)...]))
   }
 
   private static func parseSeconds(_ text: String, _ context: CommandContext) throws -> Double {
@@ -93,13 +96,6 @@ enum PutCommand: ProgramCommand {
     }
   }
 
-  static func parseUUID(_ text: String, _ name: String, _ context: CommandContext) throws -> UUID {
-    guard let uuid = UUID(sqlText: text) else {
-      throw context.arguments.mistake("\(name) is not a UUID of 36 characters")
-    }
-    return uuid
-  }
-
   private static func show(
     _ uuids: [UUID], isArray: Bool, _ entity: Entity, _ vault: Vault, _ context: CommandContext
   ) throws {
@@ -124,13 +120,14 @@ enum PutCommand: ProgramCommand {
 
 enum GetCommand: ProgramCommand {
   static let description = CommandDescription(
-    "get", group: "Records", summary: "show a record", arguments: [entityArgument, .required("UUID", "the record")],
+    "get", group: "Records", summary: "show a record", arguments: [entityArgument, .required("UUID", recordHelp)],
     examples: [Example("fieldvault get Project 0193... --json", "as JSON")], exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
-    let uuid = try PutCommand.parseUUID(try context.arguments.required("UUID"), "UUID", context)
+    let identifier = try context.identifier("UUID")
     let vault = try context.openVault()
     let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
+    let uuid = try vault.uuid(identifier, of: entity)
     let format = RowFormat(entity)
     try vault.database.read { connection in
       try RecordReader(connection).record(entity, uuid) { row in
