@@ -17,7 +17,9 @@ import VaultKeys
 /// The context of every command: its arguments, its output, and access to the vault.
 final class CommandContext {
   let arguments: ParsedArguments
-  let output: Output
+  /// Standard output, or the pager in front of it.
+  private(set) var output: Output
+  private var pager: Pager?
   /// Messages, hints and progress, on standard error.
   let messages: Output
   let isJSON: Bool
@@ -28,7 +30,8 @@ final class CommandContext {
 
   init(_ arguments: ParsedArguments) {
     self.arguments = arguments
-    isJSON = arguments.flag("json")
+    let hasFormat = arguments.request == .run && ["list", "query"].contains(arguments.command)
+    isJSON = arguments.flag("json") || hasFormat && arguments.value("format") == "json"
     isQuiet = arguments.flag("quiet")
     let noColor = arguments.flag("no-color")
     output = Output(descriptor: STDOUT_FILENO, terminal: Terminal(descriptor: STDOUT_FILENO, noColor: noColor))
@@ -111,48 +114,6 @@ final class CommandContext {
     hint(advice + " (FIELDVAULT_PAGE_CACHE=MiB)")
   }
 
-  /// Returns the secret that opens the vault: from the options or variables, otherwise from the system's secret
-  /// store, otherwise from a prompt.
-  func secret() throws -> UnlockSecret { try secret { try Vault.keyring(at: try self.vaultPath()) } }
-
-  /// Returns the secret for another keyring.
-  /// - Parameter keyring: the keyring to open.
-  func secret(for keyring: () throws -> Keyring) throws -> UnlockSecret {
-    if arguments.flag("system") { return try systemSecret(for: try keyring()) }
-    return try namedSecret() ?? systemSecretIfAny(for: keyring)
-      ?? .passphrase(try SecretSource.terminal(prompt: "Passphrase: ").readPassphrase())
-  }
-
-  /// The secret of a new vault.
-  func newSecret() throws -> UnlockSecret {
-    if arguments.flag("system") {
-      throw arguments.mistake(
-        "a new vault has no system slot", about: "system",
-        hint: "create it with a passphrase or a key file, then run: fieldvault key add system")
-    }
-    return try namedSecret()
-      ?? .passphrase(try SecretSource.terminal(prompt: "New passphrase: ").readPassphrase(isNew: true))
-  }
-
-  private func namedSecret() throws -> UnlockSecret? {
-    if let file = arguments.value("passphrase-file") { return try passphrase(SecretSource(option: file)) }
-    if let file = arguments.value("key-file") { return .keyFile(try KeyFile.read(at: file)) }
-    if let file = arguments.value("recovery-file") {
-      return .recoveryCode(try SecretSource(option: file).readRecoveryCode())
-    }
-    if let file = Terminal.variable("FIELDVAULT_PASSPHRASE_FILE"), !file.isEmpty {
-      return try passphrase(.file(path: file))
-    }
-    if let file = Terminal.variable("FIELDVAULT_KEY_FILE"), !file.isEmpty {
-      return .keyFile(try KeyFile.read(at: file))
-    }
-    return nil
-  }
-
-  private func passphrase(_ source: SecretSource) throws -> UnlockSecret {
-    .passphrase(try source.readPassphrase())
-  }
-
   /// Writes the one JSON document of the command.
   func writeJSON(_ body: (inout JSONWriter) throws -> Void) throws {
     var json = JSONWriter(for: output)
@@ -172,9 +133,25 @@ final class CommandContext {
     try? messages.flush()
   }
 
+  /// Shows the rest of the output in a pager if it is a terminal and a pager is installed.
+  func startPager() {
+    guard pager == nil, !arguments.flag("no-pager"), let started = Pager(for: output.terminal) else { return }
+    pager = started
+    output = started.output
+  }
+
+  /// Waits until the user leaves the pager.
+  private func endPager() {
+    guard let pager else { return }
+    self.pager = nil
+    pager.finish()
+    output = Output(descriptor: STDOUT_FILENO, terminal: output.terminal)
+  }
+
   /// Brings the result out, and then the hints.
   func finish() throws {
     try output.flush()
+    endPager()
     for hint in hints { note(hint) }
     hints = []
   }
@@ -189,6 +166,7 @@ final class CommandContext {
   func report(_ error: any Error) -> Never {
     closeVault()
     let report = ErrorReport(error)
+    if report.isSilent { endPager() }
     if !report.isSilent {
       // Output before the error is written before it. If the reader has closed the pipe, the exit code reports the
       // error.
@@ -197,5 +175,33 @@ final class CommandContext {
       try? messages.flush()
     }
     exit(report.exitCode.rawValue)
+  }
+}
+
+extension CommandContext {
+  /// Whether a user can read a question at the terminal and confirm it.
+  var canAsk: Bool { messages.terminal.isTerminal && isatty(STDIN_FILENO) == 1 }
+
+  /// Asks a question. Every input except yes means no.
+  func confirms(_ question: String) throws -> Bool {
+    try messages.write("\(question) [y/N] ")
+    try messages.flush()
+    let input = readLine()?.lowercased() ?? ""
+    return input == "y" || input == "yes"
+  }
+}
+
+/// The little that commands ask the file system themselves.
+enum FileSystem {
+  static func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// The path from the root; the path itself where it cannot be made out.
+  static func absolute(_ path: String) -> String {
+    guard let resolved = realpath(path, nil) else { return path }
+    defer { free(resolved) }
+    return String(cString: resolved)
   }
 }

@@ -19,6 +19,7 @@ enum FieldVaultProgram {
       .flag("json", "print one JSON document on standard output"),
       .flag("quiet", short: "q", "print no progress and no hints"),
       .flag("no-color", "disable colours"),
+      .flag("no-pager", "do not show long tables page by page"),
     ],
     choices: [Choice("passphrase-file", "key-file", "recovery-file", "system")],
     commands: entries.map(\.description),

@@ -123,3 +123,50 @@ struct ParserTests {
       ])
   }
 }
+
+@Suite("Groups with a default command")
+struct DefaultCommandTests {
+  private let program = Program(
+    name: "tool", version: "1", summary: "a tool",
+    commands: [
+      CommandDescription(
+        "box", summary: "a box",
+        subcommands: [
+          CommandDescription("list", summary: "lists", options: [.flag("all", short: "a", "all of them")]),
+          CommandDescription("show", summary: "shows", arguments: [.required("ID", "the id")]),
+        ], defaultSubcommand: "list")
+    ])
+
+  @Test(
+    "A group runs its default command, which an option of that command selects too",
+    arguments: [("box", "box list"), ("box list", "box list"), ("box --all", "box list"), ("box -a", "box list")])
+  func runsItsDefault(line: String, command: String) throws {
+    let arguments = try ArgumentParser(program).parse(line.split(separator: " ").map(String.init))
+    #expect(arguments.command == command)
+    #expect(arguments.flag("all") == line.contains("-"))
+  }
+
+  @Test("An option of the default command does not precede another command") func optionsSelectTheDefault() {
+    let error = #expect(throws: UsageError.self) { try ArgumentParser(program).parse(["box", "--all", "show", "1"]) }
+    #expect(error?.message == "too many arguments: 'box list' takes no arguments")
+  }
+
+  @Test("Help names the default command, and help of the group is not the help of its default") func helpNamesIt()
+    throws
+  {
+    let help = program.help(["box"])
+    #expect(help.contains("Usage: tool box [COMMAND ...]"))
+    #expect(help.contains("Without a command, 'box list' runs."))
+    #expect(try program.help(for: ArgumentParser(program).parse(["box", "--help"])) == help)
+    #expect(program.manual().contains("Without a command,"))
+  }
+
+  @Test("A default that is unknown or requires arguments is a problem of the description") func problems() {
+    var wrong = program
+    wrong.commands[0].defaultSubcommand = "show"
+    #expect(wrong.problems() == ["box: the default show requires arguments"])
+    wrong.commands[0].defaultSubcommand = "none"
+    #expect(wrong.problems() == ["box: the default none is not one of its commands"])
+    #expect(program.problems().isEmpty)
+  }
+}

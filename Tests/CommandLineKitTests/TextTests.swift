@@ -103,6 +103,13 @@ struct TextTests {
     #expect(terminal == .plain)
   }
 
+  @Test("COLUMNS overrides the width of a terminal") func columnsOverrideTheWidth() throws {
+    let pair = try PipeEnds.pseudoTerminal()
+    defer { pair.close() }
+    #expect(Terminal(descriptor: pair.write) { ["COLUMNS": "132"][$0] }.width == 132)
+    #expect(Terminal(descriptor: pair.write) { ["COLUMNS": "wide"][$0] }.width == 80)
+  }
+
   @Test(
     "A pseudo-terminal has colours unless they are refused",
     arguments: [

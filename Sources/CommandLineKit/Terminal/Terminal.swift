@@ -12,7 +12,7 @@ import CPlatform
 public struct Terminal: Sendable, Equatable {
   /// Whether it is a terminal and not a file or a pipe.
   public var isTerminal: Bool
-  /// The number of columns; 80 without a terminal or if it is unknown.
+  /// The number of columns: `COLUMNS` if it is set, or those of the terminal; 80 without a terminal or if both are unknown.
   public var width: Int
   /// Whether styles are shown.
   public var hasColours: Bool
@@ -39,8 +39,9 @@ public struct Terminal: Sendable, Equatable {
     let isCapable = kind != "dumb" && !kind.isEmpty
     let refusesColours = noColor || environment("NO_COLOR")?.isEmpty == false
     isTerminal = isatty(descriptor) == 1
-    let columns = isTerminal ? Int(cplatform_terminal_columns(descriptor)) : 80
-    width = columns > 0 ? columns : environment("COLUMNS").flatMap { Int($0) } ?? 80
+    let columns = isTerminal ? Int(cplatform_terminal_columns(descriptor)) : 0
+    let wanted = isTerminal ? environment("COLUMNS").flatMap { Int($0) } ?? 0 : 0
+    width = wanted > 0 ? wanted : columns > 0 ? columns : 80
     hasColours = isTerminal && isCapable && !refusesColours
     canRedraw = isTerminal && isCapable
   }

@@ -27,7 +27,8 @@ public enum Identifier: Hashable, Sendable {
 
   /// Reads a word.
   /// - Parameter isRecord: whether the word may be a local id.
-  /// - Returns: `nil` for a word that can be none of them, or for a prefix that is too short.
+  /// - Returns: `nil` for a word that can be none of them, or for a prefix that is too short. The id of an operation or a
+  ///   conflict is opaque, so that other words are the beginning of an id that does not exist.
   public init?(_ word: String, isRecord: Bool = true) {
     let isNumber = !word.isEmpty && word.utf8.allSatisfy { (0x30...0x39).contains($0) }
     if isRecord, isNumber, word == "0" || !word.hasPrefix("0") {
@@ -38,7 +39,11 @@ public enum Identifier: Hashable, Sendable {
     let digits = word.lowercased().filter { $0 != "-" }
     guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }),
       (Self.shortestPrefix...32).contains(digits.utf8.count)
-    else { return nil }
+    else {
+      guard !isRecord, word.count >= Self.shortestPrefix else { return nil }
+      self = .prefix(word)
+      return
+    }
     var text = ""
     for (index, digit) in digits.enumerated() {
       if [8, 12, 16, 20].contains(index) { text.append("-") }
@@ -65,7 +70,9 @@ extension Vault {
     let found = try database.read { connection in
       try IdentifierSearch(connection).find(identifier, standing == .live ? .live : .deleted, of: [entity])
     }
-    return try found.only(named: identifier, entity.type, remedy: .showRecords(entity: entity.type))
+    return try found.only(
+      named: identifier, entity.type,
+      remedy: standing == .live ? .showRecords(entity: entity.type) : .showDeletedRecords(entity: entity.type))
   }
 
   /// Returns the UUID of the attachment that a word names.

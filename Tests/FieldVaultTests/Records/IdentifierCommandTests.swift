@@ -82,6 +82,7 @@ struct IdentifierCommandTests {
       // Digits without a leading zero are a local id, even if a uuid begins with them.
       (["get", "Room", "1000"], 4, "no Room with this local id"),
       (["outbox", "show", "xyz"], 2, "ID is an id"),
+      (["outbox", "show", "nothing"], 4, "no operation whose id begins with 'nothing'"),
       (["outbox", "show", "0bcd"], 4, "no operation whose id begins with '0bcd'"),
       (["conflicts", "show", "12345"], 4, "no conflict whose id begins with '12345'"),
       (["attach", "export", "0bcd", "x"], 4, "no attachment whose id begins with '0bcd'"),

@@ -48,15 +48,19 @@ final class Running {
   var process: pid_t { child.id }
 
   /// Starts a program with only the given environment.
-  /// - Parameter terminal: the source of its input and the destination of its errors.
+  /// - Parameters:
+  ///   - terminal: the source of its input and the destination of its errors.
+  ///   - screen: the destination of its output, if it is not a file.
   init(
-    _ path: String, _ arguments: [String], environment: [String: String], input: Int32? = nil, terminal: Int32? = nil
+    _ path: String, _ arguments: [String], environment: [String: String], input: Int32? = nil, terminal: Int32? = nil,
+    screen: Int32? = nil
   ) throws {
     self.path = path
     folder = try TemporaryFolder()
     child = try ChildProcess(
       path, arguments, environment: environment,
-      input: (input ?? terminal).map { .descriptor($0) } ?? .null, output: .file(folder.file("output")),
+      input: (input ?? terminal).map { .descriptor($0) } ?? .null,
+      output: screen.map { .descriptor($0) } ?? .file(folder.file("output")),
       errors: terminal.map { .descriptor($0) } ?? .file(folder.file("errors")))
   }
 

@@ -99,6 +99,18 @@ final class Workshop {
     return (ran, terminal.content())
   }
 
+  /// Runs the program with its output and errors on a terminal of 80 columns, and returns the lines of the screen.
+  func screen(_ arguments: [String], environment more: [String: String] = [:]) throws -> (
+    status: Int32, lines: [String]
+  ) {
+    let terminal = try Screen()
+    let ran = try Running(
+      program, arguments, environment: environment(more), terminal: terminal.slave, screen: terminal.slave
+    ).wait()
+    let text = terminal.content().replacing("\r\n", with: "\n")
+    return (ran.status, text.split(separator: "\n").map(String.init))
+  }
+
   /// How many rows a table has, deleted ones too.
   func count(_ table: String, vault: String = "v.vault") throws -> Int {
     let rows = try done("query", "SELECT count(*) AS n FROM \(table)", "--json", vault: vault).rows()

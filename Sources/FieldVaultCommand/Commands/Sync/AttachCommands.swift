@@ -17,6 +17,7 @@ enum AttachListCommand: ProgramCommand {
     arguments: [
       .optional("ENTITY", "the entity of a record, to list only its attachments"), .optional("UUID", recordHelp),
     ],
+    options: [.flag("vertical", "one field a line")],
     examples: [
       Example("fieldvault attach list Room 0193...", "the attachments of a room"),
       Example("fieldvault attach ls --json", "all attachments as JSON"),
@@ -44,19 +45,10 @@ enum AttachListCommand: ProgramCommand {
       json.endDocument()
       return try json.drain(to: context.output)
     }
-    let terminal = context.output.terminal
-    var table = AttachmentFormat.table(for: terminal)
-    var count = 0
-    try vault.forEachAttachment(of: owner) { attachment in
-      table.add(AttachmentFormat.cells(of: attachment))
-      count += 1
-      // Aligned up to a few screenfuls, so that a long list needs no long memory.
-      guard count % 500 == 0 else { return }
-      try context.output.write(table.text(for: terminal))
-      table = AttachmentFormat.table(for: terminal)
-    }
-    if !table.isEmpty { try context.output.write(table.text(for: terminal)) }
-    if count == 0 { context.hint("No attachments. To add one: fieldvault attach add ENTITY UUID FILE") }
+    let table = TableOutput(TextTable(["uuid", "name", "size", "type", "here", "upload"], optional: ["type"]), context)
+    try vault.forEachAttachment(of: owner) { try table.add(AttachmentFormat.cells(of: $0)) }
+    try table.finish()
+    if table.isEmpty { context.hint("No attachments. To add one: fieldvault attach add ENTITY UUID FILE") }
   }
 }
 
@@ -220,10 +212,6 @@ enum AttachmentFormat {
     json.member("uploadStatus", attachment.uploadStatus)
     json.member("note", attachment.note)
     json.endObject()
-  }
-
-  static func table(for terminal: Terminal) -> TextTable {
-    TextTable(["uuid", "name", "size", "type", "here", "upload"])
   }
 
   static func cells(of attachment: AttachmentRecord) -> [String] {

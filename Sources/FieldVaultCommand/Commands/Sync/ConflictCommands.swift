@@ -8,7 +8,8 @@ private let conflictArgument = ArgumentDescription.required(
 enum ConflictListCommand: ProgramCommand {
   static let description = CommandDescription(
     "list", aliases: ["ls"], summary: "list open conflicts",
-    options: [.flag("all", short: "a", "include resolved conflicts, also those resolved by a policy")],
+    options: [.flag("all", short: "a", "include resolved conflicts, also those resolved by a policy")]
+      + TableOptions.layout,
     examples: [
       Example("fieldvault conflicts list", "conflicts that need a decision"),
       Example("fieldvault conflicts list --all", "overwritten values and the values that replaced them"),
@@ -31,16 +32,18 @@ enum ConflictListCommand: ProgramCommand {
       return try json.drain(to: context.output)
     }
     if entries.isEmpty { return context.hint(all ? "No conflicts." : "No open conflicts.") }
-    var table = TextTable(["id", "entity", "conflict", all ? "outcome" : "found (UTC)", "fields"], whole: ["id"])
+    let times = TimeFormat(context)
+    let table = TableOutput(
+      TextTable(["id", "entity", "conflict", all ? "outcome" : times.title("found"), "fields"]), context)
     for entry in entries {
       let outcome = entry.resolution.map { "\($0.replacing("_", with: " ")), \(entry.resolvedBy ?? "")" } ?? "open"
-      table.add([
-        entry.conflictId, entry.entityType, entry.conflictType.replacing("_", with: " "),
-        all ? outcome : RelativeTime.short(entry.detectedAt), entry.fields.joined(separator: ", "),
-      ])
+      try table.add(
+        [
+          entry.conflictId, entry.entityType, entry.conflictType.replacing("_", with: " "),
+          all ? outcome : times.text(entry.detectedAt), entry.fields.joined(separator: ", "),
+        ], style: entry.resolvedAt == nil || !all ? nil : .dim)
     }
-    try context.output.write(
-      table.text(for: context.output.terminal) { entries[$0].resolvedAt == nil || !all ? nil : .dim })
+    try table.finish()
     if let open = entries.first(where: { $0.resolvedAt == nil }) {
       context.hint("To see both sides: fieldvault conflicts show \(open.conflictId)")
     }

@@ -68,10 +68,10 @@ struct ConflictComparison {
   }
 
   private var table: TextTable {
-    // Not cut, because the difference may be after the cut.
+    // Side by side and not cut, because the difference may be after the cut.
     var table = TextTable(
-      ["", "field", "base", "here", "server"], alignments: [nil, .left, .left, .left, .left],
-      whole: ["base", "here", "server"])
+      ["", "field", "base", "here", "server"], alignments: [nil, .left, .left, .left, .left])
+    table.keepsForm = true
     for row in heading { table.add(row) }
     for name in names {
       let differs = remote.map { $0[name] != local[name] } ?? false

@@ -5,7 +5,7 @@ import VaultStore
 enum HistoryCommand: ProgramCommand {
   static let description = CommandDescription(
     "history", group: "Sync", summary: "list sync rounds, newest first",
-    options: [.value("limit", "N", short: "n", "at most this many", default: "20")],
+    options: [.value("limit", "N", short: "n", "at most this many", default: "20")] + TableOptions.layout,
     examples: [Example("fieldvault history -n 5", "show the last five rounds")],
     exitCodes: usual)
 
@@ -14,28 +14,20 @@ enum HistoryCommand: ProgramCommand {
     let runs = try context.openVault().history(limit: limit)
     if context.isJSON { return try context.writeJSON { write(runs, &$0) } }
     if runs.isEmpty { return context.hint("This vault has never been synced.") }
-    try context.output.write(
-      table(runs, context.output.terminal).text(for: context.output.terminal) {
-        ["done", "running"].contains(runs[$0].outcome) ? nil : .yellow
-      })
-    guard OutboxFormat.isNarrow(context.output.terminal), let message = runs.compactMap(\.errorMessage).first else {
-      return
-    }
-    context.hint("Most recent failure: \(escaped(message))")
-  }
-
-  private static func table(_ runs: [SyncRunEntry], _ terminal: Terminal) -> TextTable {
-    let isNarrow = OutboxFormat.isNarrow(terminal)
-    let titles = ["began (UTC)", "cause", "outcome", "sent", "fetched", "conflicts", "failed"]
-    var table = TextTable(isNarrow ? titles : titles + ["took", "message"], whole: ["began (UTC)"])
+    let times = TimeFormat(context)
+    let titles = [
+      times.title("began"), "cause", "outcome", "sent", "fetched", "conflicts", "failed", "took", "message",
+    ]
+    let table = TableOutput(TextTable(titles, optional: ["took"]), context)
     for run in runs {
-      table.add([
-        RelativeTime.short(run.startedAt), run.cause.replacing("_", with: " "), run.outcome, number(run.pushed),
-        number(run.pulled + run.repaired), number(run.conflicts), number(run.failed), duration(of: run),
-        run.errorMessage ?? "",
-      ])
+      try table.add(
+        [
+          times.text(run.startedAt), run.cause.replacing("_", with: " "), run.outcome, number(run.pushed),
+          number(run.pulled + run.repaired), number(run.conflicts), number(run.failed), duration(of: run),
+          run.errorMessage ?? "",
+        ], style: ["done", "running"].contains(run.outcome) ? nil : .yellow)
     }
-    return table
+    try table.finish()
   }
 
   private static func number(_ count: Int) -> String { count == 0 ? "" : String(count) }

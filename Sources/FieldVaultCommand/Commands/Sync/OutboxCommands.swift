@@ -4,7 +4,7 @@ import VaultStore
 enum OutboxListCommand: ProgramCommand {
   static let description = CommandDescription(
     "list", aliases: ["ls"], summary: "list operations in sending order",
-    options: [.flag("all", short: "a", "include operations acknowledged in the last seven days")],
+    options: [.flag("all", short: "a", "include operations acknowledged in the last seven days")] + TableOptions.layout,
     examples: [
       Example("fieldvault outbox list", "unfinished operations"),
       Example("fieldvault outbox ls --json", "as JSON"),
@@ -27,19 +27,11 @@ enum OutboxListCommand: ProgramCommand {
       json.endDocument()
       return try json.drain(to: context.output)
     }
-    let terminal = context.output.terminal
-    var table = OutboxFormat.table(for: terminal)
-    var count = 0
-    try vault.forEachOperation(completed: all) { entry in
-      table.add(OutboxFormat.cells(of: entry, for: terminal))
-      count += 1
-      // Aligned up to a few screenfuls, so that a long queue needs no long memory.
-      guard count % 500 == 0 else { return }
-      try context.output.write(table.text(for: terminal))
-      table = OutboxFormat.table(for: terminal)
-    }
-    if !table.isEmpty { try context.output.write(table.text(for: terminal)) }
-    if count == 0 { context.hint(all ? "No operations." : "No pending operations.") }
+    let times = TimeFormat(context)
+    let table = TableOutput(OutboxFormat.table, context)
+    try vault.forEachOperation(completed: all) { try table.add(OutboxFormat.cells(of: $0, times)) }
+    try table.finish()
+    if table.isEmpty { context.hint(all ? "No operations." : "No pending operations.") }
   }
 }
 
@@ -63,7 +55,8 @@ enum OutboxShowCommand: ProgramCommand {
     }
     let lines: [(String, String?)] = [
       ("operation", "\(entry.operationType) \(entry.entityType)"), ("record", entry.entityUuid),
-      ("priority", OutboxFormat.name(ofPriority: entry.priority)), ("status", OutboxFormat.status(of: entry)),
+      ("priority", OutboxFormat.name(ofPriority: entry.priority)),
+      ("status", OutboxFormat.status(of: entry, TimeFormat(context))),
       ("tries", entry.retryCount == 0 ? nil : String(entry.retryCount)), ("error", entry.errorMessage),
       ("queued", RelativeTime.ago(entry.createdAt)), ("last sent", entry.lastAttemptAt.map { RelativeTime.ago($0) }),
     ]
@@ -166,24 +159,18 @@ enum OutboxDiscardCommand: ProgramCommand {
 }
 
 enum OutboxFormat {
-  /// The form of the outbox: on a narrow terminal only the most important columns, so that ids can be copied.
-  static func table(for terminal: Terminal) -> TextTable {
+  static var table: TextTable {
     TextTable(
-      isNarrow(terminal)
-        ? ["id", "operation", "status", "error"]
-        : ["id", "operation", "priority", "status", "tries", "error", "record"], whole: ["id"])
+      ["id", "operation", "priority", "status", "tries", "error", "record"], optional: ["priority", "tries", "record"])
   }
 
-  static func cells(of entry: OutboxEntry, for terminal: Terminal) -> [String] {
-    let operation = "\(entry.operationType) \(entry.entityType)"
-    if isNarrow(terminal) { return [entry.operationId, operation, status(of: entry), entry.errorMessage ?? ""] }
-    return [
-      entry.operationId, operation, name(ofPriority: entry.priority), status(of: entry),
-      entry.retryCount == 0 ? "" : String(entry.retryCount), entry.errorMessage ?? "", entry.entityUuid,
+  static func cells(of entry: OutboxEntry, _ times: TimeFormat) -> [String] {
+    [
+      entry.operationId, "\(entry.operationType) \(entry.entityType)", name(ofPriority: entry.priority),
+      status(of: entry, times), entry.retryCount == 0 ? "" : String(entry.retryCount), entry.errorMessage ?? "",
+      entry.entityUuid,
     ]
   }
-
-  static func isNarrow(_ terminal: Terminal) -> Bool { terminal.isTerminal && terminal.width < 130 }
 
   static func name(ofPriority priority: Int) -> String {
     switch priority {
@@ -194,10 +181,10 @@ enum OutboxFormat {
     }
   }
 
-  static func status(of entry: OutboxEntry) -> String {
+  static func status(of entry: OutboxEntry, _ times: TimeFormat) -> String {
     if entry.isParked { return "\(entry.status), parked" }
     guard let time = entry.scheduledAt, entry.status == "pending" else { return entry.status }
-    return "pending until \(RelativeTime.short(time).suffix(8))"
+    return "pending until \(times.clock(time))"
   }
 
   static func members(of entry: OutboxEntry, _ json: inout JSONWriter) {

@@ -27,10 +27,10 @@ enum ExportCommand: ProgramCommand {
     try vault.database.read { connection in
       var json = JSONWriter()
       if format == .json { json.beginArray() }
-      if format == .csv { try line(rows.columns.map(\.name), context) }
+      if format == .csv { try CSVFormat.write(rows.columns.map(\.name), to: context.output) }
       try RecordReader(connection).forEach(entity, selection) { row in
         switch format {
-        case .csv: try line(try rows.cells(row), context)
+        case .csv: try CSVFormat.write(try rows.cells(row), to: context.output)
         case .ndjson:
           try rows.write(row, to: &json)
           json.endDocument()
@@ -46,19 +46,5 @@ enum ExportCommand: ProgramCommand {
         try json.drain(to: context.output)
       }
     }
-  }
-
-  /// A record of a CSV file as RFC 4180 has it, with LF.
-  private static func line(_ cells: [String], _ context: CommandContext) throws {
-    var text = ""
-    for (index, cell) in cells.enumerated() {
-      if index > 0 { text += "," }
-      if cell.utf8.contains(where: { [0x22, 0x2c, 0x0a, 0x0d].contains($0) }) {
-        text += "\"" + cell.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
-      } else {
-        text += cell
-      }
-    }
-    try context.output.line(text)
   }
 }

@@ -5,16 +5,24 @@ import VaultStore
 enum ListCommand: ProgramCommand {
   static let description = CommandDescription(
     "list", aliases: ["ls"], group: "Records", summary: "list records of an entity",
+    discussion: """
+      A table on a terminal shortens long text, then leaves out columns without a value, and shows one field a line if \
+      it still does not fit. Ids, numbers and dates are never shortened. In a file or a pipe nothing is shortened. The \
+      table has the fields of the entity without the common fields; --columns selects others.
+      """,
     arguments: [entityArgument],
     options: [
       .value("where", "SQL", short: "w", "only records that match an SQL expression"),
       .value("order", "FIELD[:desc]", short: "o", "the sort order; may be repeated", repetition: .list),
       .value("limit", "N", short: "n", "at most this many"),
       .flag("deleted", "include deleted records"),
-    ],
+      TableOptions.columns, TableOptions.format,
+    ] + TableOptions.layout,
     examples: [
       Example("fieldvault list AtmosphericLog --where 'relativeHumidity > 90' --order date:desc -n 10", ""),
       Example("fieldvault ls Room --json", "list all rooms as JSON"),
+      Example("fieldvault list Room --columns uuid,title,updatedAt --local", "three fields, times in local time"),
+      Example("fieldvault list Room --format csv > rooms.csv", "as a CSV file"),
     ],
     exitCodes: usual + [.refused])
 
@@ -24,28 +32,30 @@ enum ListCommand: ProgramCommand {
     selection.order = try context.arguments.values("order").map { try order($0, context) }
     selection.limit = try context.arguments.integer("limit", in: 0...)
     selection.includesDeleted = context.arguments.flag("deleted")
+    let names = try context.namedColumns()
+    let isCSV = try context.isCSV()
     let vault = try context.openVault()
     let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
     try sayHowOld(entity, vault, context)
-    let format = RowFormat(entity)
+    var format = RowFormat(entity)
+    if let names {
+      try format.show(only: names, of: entity.type)
+    } else if !context.isJSON, !isCSV {
+      format.hide(hidden)
+    }
     try vault.database.read { connection in
       let reader = RecordReader(connection)
-      if context.isJSON {
-        var json = JSONWriter(for: context.output)
-        json.beginArray()
-        try reader.forEach(entity, selection) { row in
-          try format.write(row, to: &json)
-          try json.drain(to: context.output)
-        }
-        json.endArray()
-        json.endDocument()
-        try json.drain(to: context.output)
-      } else {
-        try table(reader, entity, selection, format, context)
+      try RowOutput.write(format, isCSV: isCSV, hasNames: names != nil, context) { take in
+        try reader.forEach(entity, selection, take)
       }
       try context.adviseOnCache(connection)
     }
   }
+
+  /// The common fields that a table shows only on request.
+  private static let hidden: Set<String> = [
+    "serverId", "createdAt", "updatedAt", "lastSyncedAt", "syncVersion", "isDirty", "isDeleted",
+  ]
 
   /// Prints the age of the records of a server-owned entity, or a hint if no records were fetched yet.
   private static func sayHowOld(_ entity: Entity, _ vault: Vault, _ context: CommandContext) throws {
@@ -68,28 +78,38 @@ enum ListCommand: ProgramCommand {
     }
     return (parts[0], parts.count == 2 && parts[1] == "desc")
   }
+}
 
-  /// Prints a table for users: the columns of the entity without the common fields. Only some screenfuls of rows are
-  /// aligned together, so that a long list needs constant memory.
-  private static func table(
-    _ reader: RecordReader, _ entity: Entity, _ selection: RecordSelection, _ format: RowFormat,
-    _ context: CommandContext
+/// Writes the rows of a command as JSON, CSV or a table.
+enum RowOutput {
+  /// - Parameters:
+  ///   - hasNames: whether the user has named the columns, so that columns without a value are shown too.
+  ///   - rows: calls a closure with each row.
+  static func write(
+    _ format: RowFormat, isCSV: Bool, hasNames: Bool, _ context: CommandContext,
+    rows: ((borrowing Row) throws -> Void) throws -> Void
   ) throws {
-    let hidden: Set<String> = [
-      "serverId", "createdAt", "updatedAt", "lastSyncedAt", "syncVersion", "isDirty", "isDeleted",
-    ]
-    let shown = format.columns.indices.filter { !hidden.contains(format.columns[$0].name) }
-    var rows = TextTable(shown.map { format.columns[$0].name })
-    var waiting = 0
-    try reader.forEach(entity, selection) { row in
-      rows.add(try format.cells(row, of: shown))
-      waiting += 1
-      if waiting == 500 {
-        try context.output.write(rows.text(for: context.output.terminal))
-        rows = TextTable(shown.map { format.columns[$0].name })
-        waiting = 0
+    if context.isJSON {
+      var json = JSONWriter(for: context.output)
+      json.beginArray()
+      try rows { row in
+        try format.write(row, to: &json)
+        try json.drain(to: context.output)
       }
+      json.endArray()
+      json.endDocument()
+      return try json.drain(to: context.output)
     }
-    if waiting > 0 { try context.output.write(rows.text(for: context.output.terminal)) }
+    if isCSV {
+      try CSVFormat.write(format.shown.map { format.columns[$0].name }, to: context.output)
+      return try rows { row in try CSVFormat.write(try format.cells(row), to: context.output) }
+    }
+    var format = format
+    format.isLocal = context.arguments.flag("local")
+    let table = TextTable(format.titles, optional: hasNames ? [] : ["syncStatus"])
+    let output = TableOutput(table, keepsEmptyColumns: hasNames, context)
+    try rows { row in try output.add(try format.cells(row)) }
+    try output.finish()
+    if output.isEmpty { context.hint("No rows.") }
   }
 }

@@ -121,14 +121,18 @@ enum PutCommand: ProgramCommand {
 enum GetCommand: ProgramCommand {
   static let description = CommandDescription(
     "get", group: "Records", summary: "show a record", arguments: [entityArgument, .required("UUID", recordHelp)],
+    options: [TableOptions.columns, .flag("local", "times in local time; JSON keeps UTC")],
     examples: [Example("fieldvault get Project 0193... --json", "as JSON")], exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
     let identifier = try context.identifier("UUID")
+    let names = try context.namedColumns()
     let vault = try context.openVault()
     let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
     let uuid = try vault.uuid(identifier, of: entity)
-    let format = RowFormat(entity)
+    var format = RowFormat(entity)
+    if let names { try format.show(only: names, of: entity.type) }
+    format.isLocal = !context.isJSON && context.arguments.flag("local")
     try vault.database.read { connection in
       try RecordReader(connection).record(entity, uuid) { row in
         if context.isJSON {
@@ -137,10 +141,10 @@ enum GetCommand: ProgramCommand {
           json.endDocument()
           return try json.drain(to: context.output)
         }
-        let width = format.columns.map { displayWidth($0.name) }.max() ?? 0
-        for (column, cell) in zip(format.columns, try format.cells(row)) {
-          let padding = String(repeating: " ", count: width - displayWidth(column.name))
-          try context.output.line("\(context.output.terminal.styled(column.name, .bold))\(padding)  \(escaped(cell))")
+        let width = format.titles.map(displayWidth).max() ?? 0
+        for (title, cell) in zip(format.titles, try format.cells(row)) {
+          let padding = cell.isEmpty ? "" : String(repeating: " ", count: width + 2 - displayWidth(title))
+          try context.output.line(context.output.terminal.styled(title, .bold) + padding + escaped(cell))
         }
       }
     }

@@ -10,7 +10,8 @@ enum QueryCommand: ProgramCommand {
     options: [
       .value("param", "NAME=VALUE", "the value of :NAME", repetition: .assignments),
       .flag("write", "allow the statement to change the vault"),
-    ],
+      TableOptions.columns, TableOptions.format,
+    ] + TableOptions.layout,
     examples: [
       Example(
         "fieldvault query 'SELECT title FROM OfflineRoom WHERE level = :level' --param level=2",
@@ -45,28 +46,22 @@ enum QueryCommand: ProgramCommand {
     _ connection: Connection, _ sql: String, _ parameters: [(name: String, value: String)], _ vault: Vault,
     _ context: CommandContext
   ) throws {
+    let names = try context.namedColumns()
+    let isCSV = try context.isCSV()
     try connection.withStatement(sql) { statement in
       if !statement.isReadOnly, !context.arguments.flag("write") {
         throw SQLError(.readOnly, "this statement changes the vault", hint: "add --write to allow changes")
       }
       try bind(parameters, to: statement)
-      let format = RowFormat(statement, vault.entities)
-      if context.isJSON {
-        var json = JSONWriter(for: context.output)
-        json.beginArray()
-        while try statement.step() {
-          try format.write(statement.row, to: &json)
-          try json.drain(to: context.output)
-        }
-        json.endArray()
-        json.endDocument()
-        return try json.drain(to: context.output)
-      }
-      guard !format.columns.isEmpty else {
+      var format = RowFormat(statement, vault.entities)
+      if let names { try format.show(only: names, of: "the result") }
+      guard context.isJSON || !format.columns.isEmpty else {
         try statement.run()
         return
       }
-      try table(statement, format, context)
+      try RowOutput.write(format, isCSV: isCSV, hasNames: names != nil, context) { take in
+        while try statement.step() { try take(statement.row) }
+      }
     }
   }
 
@@ -94,19 +89,46 @@ enum QueryCommand: ProgramCommand {
     if let real = Double(text), real.isFinite, !text.lowercased().contains("x") { return .real(real) }
     return .text(text)
   }
+}
 
-  private static func table(_ statement: Statement, _ format: RowFormat, _ context: CommandContext) throws {
-    var rows = TextTable(format.columns.map(\.name))
-    var waiting = 0
-    while try statement.step() {
-      rows.add(try format.cells(statement.row))
-      waiting += 1
-      if waiting == 500 {
-        try context.output.write(rows.text(for: context.output.terminal))
-        rows = TextTable(format.columns.map(\.name))
-        waiting = 0
-      }
+enum SearchCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "search", group: "Questions", summary: "search the full text of records",
+    discussion: "Finds records that contain all the words. The last word may be a prefix.",
+    arguments: [.required("TEXT", "the words")],
+    options: [
+      .value("entity", "ENTITY", "only records of this entity"),
+      .value("limit", "N", short: "n", "at most this many", default: "50"),
+    ],
+    examples: [Example("fieldvault search 'wet base'", "find 'wet baseboard'")],
+    exitCodes: usual)
+
+  static func run(_ context: CommandContext) throws {
+    let text = try context.arguments.required("TEXT")
+    let limit = try context.arguments.integer("limit", in: 1...) ?? 50
+    let vault = try context.openVault()
+    let entity = try context.arguments.value("entity").map { try vault.entities.entity($0) }
+    let results = try vault.database.read { connection in
+      try Search(connection, entities: vault.entities).find(text, in: entity, limit: limit)
     }
-    if waiting > 0 { try context.output.write(rows.text(for: context.output.terminal)) }
+    if context.isJSON {
+      var json = JSONWriter(for: context.output)
+      json.beginArray()
+      for result in results {
+        json.beginObject()
+        json.member("entityType", result.entityType)
+        json.member("uuid", result.uuid.sqlText)
+        json.member("snippet", result.snippet)
+        try json.member("rank", result.rank)
+        json.endObject()
+      }
+      json.endArray()
+      json.endDocument()
+      return try json.drain(to: context.output)
+    }
+    if results.isEmpty { return context.hint("No matches.") }
+    var table = TextTable(["entity", "uuid", "found"])
+    for result in results { table.add([result.entityType, result.uuid.sqlText, result.snippet]) }
+    try context.output.write(table.text(for: context.output.terminal))
   }
 }
