@@ -59,6 +59,7 @@ enum FieldVaultProgram {
       ]),
     .command(QueryCommand.self),
     .command(SearchCommand.self),
+    .command(DescribeCommand.self),
     .command(SyncCommand.self),
     .command(StatusCommand.self),
     .command(WhyCommand.self),

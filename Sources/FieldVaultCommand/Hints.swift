@@ -15,7 +15,7 @@ extension Remedy {
     case .showMigrations: "fieldvault migrate status"
     case .compareSchema: "fieldvault migrate verify"
     case .undoSchemaChanges: "'fieldvault migrate verify' shows each difference; undo it in 'fieldvault shell'"
-    case .showEntities: "fieldvault query 'SELECT * FROM entities'"
+    case .showEntities: "fieldvault describe"
     case .checkVault: "fieldvault doctor"
     case .checkDiskAndVault: "the old key is still valid; check the disk and run 'fieldvault doctor'"
     case .endReadersAndCheckVault: "stop the long-running readers, then run 'fieldvault doctor' again"

@@ -13,6 +13,16 @@ extension Catalog.ColumnType {
   }
 }
 
+extension Catalog.Column {
+  /// The expressions of the CHECKs beyond those that determine the type.
+  public var rules: [String] {
+    checks.filter { check in
+      let pattern = CheckPattern(check, column: name)
+      return type == .bool ? !pattern.isBool : pattern.textType == nil
+    }
+  }
+}
+
 /// A CHECK as a list of words, in which `$` is the column, for comparison with the forms of the convention.
 private struct CheckPattern {
   private let words: [String]
