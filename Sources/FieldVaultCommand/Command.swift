@@ -20,8 +20,7 @@ enum Command {
       let arguments = try ArgumentParser(FieldVaultProgram.program).parse(words)
       context = CommandContext(arguments)
     } catch {
-      let terminal = Terminal(descriptor: STDERR_FILENO, noColor: words.contains("--no-color"))
-      finish(error.exitCode, Output(descriptor: STDERR_FILENO), message: error.text(for: terminal))
+      finish(error, words: words.prefix { $0 != "--" })
     }
     // A core dump of this process would hold keys and records.
     if !forbidCoreDumps() { context.hint("cannot disable core dumps for this process") }
@@ -35,11 +34,16 @@ enum Command {
     }
   }
 
-  private static func finish(_ code: ExitCode, _ output: Output, message: String) -> Never {
-    // Where standard error is closed, the exit code still tells.
-    try? output.write(message)
+  private static func finish(_ error: UsageError, words: ArraySlice<String>) -> Never {
+    let output = Output(descriptor: STDERR_FILENO)
+    // With a closed standard error only the exit code reports the error.
+    if words.contains("--json") {
+      try? output.write(ErrorReport(error).json())
+    } else {
+      try? output.write(error.text(for: Terminal(descriptor: STDERR_FILENO, noColor: words.contains("--no-color"))))
+    }
     try? output.flush()
-    exit(code.rawValue)
+    exit(error.exitCode.rawValue)
   }
 
   private static func run(_ context: CommandContext) throws {

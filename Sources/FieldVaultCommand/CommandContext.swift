@@ -171,7 +171,7 @@ final class CommandContext {
       // Output before the error is written before it. If the reader has closed the pipe, the exit code reports the
       // error.
       try? finish()
-      try? messages.line(report.text(for: messages.terminal))
+      if isJSON { try? messages.write(report.json()) } else { try? messages.line(report.text(for: messages.terminal)) }
       try? messages.flush()
     }
     exit(report.exitCode.rawValue)

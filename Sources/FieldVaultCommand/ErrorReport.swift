@@ -11,6 +11,8 @@ struct ErrorReport {
   let exitCode: ExitCode
   let message: String
   let hint: String?
+  /// The error about an ambiguous id, whose candidates JSON lists apart from the message.
+  private var ambiguity: VaultError?
   /// Whether the reader of the output has closed the pipe.
   var isSilent = false
   /// Set for a mistake on the command line, whose text is formatted already.
@@ -26,6 +28,7 @@ struct ErrorReport {
       let more = error.candidateCount - error.candidates.count
       if more > 0 { lines.append("  and \(countText(more)) more") }
       self.init(exitCode: .usage, lines: lines, hint: error.hint)
+      ambiguity = error
     case let error as VaultError:
       let near = error.name.flatMap { nearest(to: $0, in: error.candidates) }
       self.init(
@@ -79,6 +82,23 @@ struct ErrorReport {
     if let usage { return String(usage.text(for: terminal).dropLast()) }
     let first = terminal.styled("error:", .red, .bold) + " " + message
     return hint.map { first + "\nhint:  " + $0 } ?? first
+  }
+
+  /// Returns the error as one JSON object in a line.
+  func json() -> [UInt8] {
+    var json = JSONWriter()
+    json.beginObject()
+    json.member("code", exitCode.name)
+    json.member("exitCode", Int(exitCode.rawValue))
+    json.member("message", ambiguity?.message ?? message)
+    json.member("hint", hint)
+    if let ambiguity {
+      json.member("candidates", ambiguity.candidates)
+      json.member("candidateCount", ambiguity.candidateCount)
+    }
+    json.endObject()
+    json.endDocument()
+    return json.takeBytes()
   }
 
   private static func exitCode(of error: VaultError) -> ExitCode {

@@ -16,7 +16,7 @@ enum FieldVaultProgram {
       .value("key-file", "FILE", "unlock with a key file", completion: .file),
       .value("recovery-file", "FILE", "unlock with the recovery code in FILE", completion: .file),
       .flag("system", "unlock with the secret stored by the operating system"),
-      .flag("json", "print one JSON document on standard output"),
+      .flag("json", "print one JSON document on standard output; an error as an object on standard error"),
       .flag("quiet", short: "q", "print no progress and no hints"),
       .flag("no-color", "disable colours"),
       .flag("no-pager", "do not show long tables page by page"),

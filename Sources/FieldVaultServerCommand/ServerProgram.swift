@@ -32,10 +32,11 @@ enum ServerProgram {
     ],
     exitCodes: codes + [busy, refused])
 
-  static let busy = ExitCode(6, "busy: another server uses the folder")
-  static let refused = ExitCode(10, "refused: the name exists, or a schema does not fit")
+  static let busy = ExitCode(6, "busy", "busy: another server uses the folder")
+  static let refused = ExitCode(10, "refused", "refused: the name exists, or a schema does not fit")
   static let codes: [ExitCode] = [
-    .done, .failed, .usage, .locked, ExitCode(4, "no such folder, account, user, token or device"), .damaged,
+    .done, .failed, .usage, .locked, ExitCode(4, "notFound", "no such folder, account, user, token or device"),
+    .damaged,
     .interrupted,
   ]
 

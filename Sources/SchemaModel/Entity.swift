@@ -46,12 +46,15 @@ public struct Entity: Sendable, Hashable {
   /// Returns the column of a field.
   /// - Throws: ``VaultError`` with `noSuchField` and the existing fields as candidates.
   public func column(_ name: String) throws(VaultError) -> Catalog.Column {
-    guard let column = table.columns.first(where: { $0.name == name }) else {
-      throw VaultError(
-        .noSuchField, "\(type) has no field '\(name)'", hint: "its fields are \(fields.joined(separator: ", "))",
-        name: name, candidates: table.columns.map(\.name))
-    }
+    guard let column = table.columns.first(where: { $0.name == name }) else { throw unknownField(name) }
     return column
+  }
+
+  /// Returns the error for a name that is not a field.
+  package func unknownField(_ name: String) -> VaultError {
+    VaultError(
+      .noSuchField, "\(type) has no field '\(name)'", hint: "its fields are \(fields.joined(separator: ", "))",
+      name: name, candidates: table.columns.map(\.name))
   }
 
   /// Returns the column of a field that users can set.

@@ -66,7 +66,8 @@ struct HelpTests {
           pending migration; 11 the server refused the token: missing, revoked or of
           another account; 130 interrupted
 
-        See 'fieldvault help COMMAND' for a command.
+        See 'fieldvault help COMMAND' for a command, and 'fieldvault help exit-codes'
+        for the exit codes.
 
         """)
   }

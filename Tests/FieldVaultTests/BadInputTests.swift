@@ -193,7 +193,7 @@ struct BadInputTests {
         ["list", "Project", "--where", "1) UNION SELECT * FROM OfflineRoom --"], 10, "not a single SQL expression"),
       BadCase(["list", "Project", "--where", "(DELETE FROM OfflineRoom)"], 10, "near \"DELETE\": syntax error"),
       BadCase(["list", "Project", "--where", "load_extension('x')"], 10, "the function load_extension is not allowed"),
-      BadCase(["list", "Project", "--where", "nix = 1"], 10, "no such column: nix"),
+      BadCase(["list", "Project", "--where", "nix = 1"], 4, "Project has no field 'nix'"),
       BadCase(["list", "Room", "--order", "title; DROP TABLE OfflineRoom"], 4, "no field 'title; DROP"),
       BadCase(["list", "Room", "--order", "title:desc; DROP TABLE OfflineRoom"], 2, "FIELD:desc"),
       BadCase(["list", "Room", "--order", "(SELECT 1)"], 4, "no field '(SELECT 1)'"),

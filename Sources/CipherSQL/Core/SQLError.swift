@@ -103,6 +103,21 @@ public struct SQLError: Error, Sendable, CustomStringConvertible {
 }
 
 extension SQLError {
+  /// The name of the column that a statement uses and no table has; `nil` for another error.
+  public var unknownColumn: String? { unknown("column") }
+
+  /// The name of the table that a statement uses and that does not exist; `nil` for another error.
+  public var unknownTable: String? { unknown("table") }
+
+  private func unknown(_ kind: String) -> String? {
+    let start = "no such \(kind): "
+    guard code == .invalidSQL, message.hasPrefix(start) else { return nil }
+    // SQLite adds advice to a name in double quotes.
+    let name = message.dropFirst(start.count).split(separator: " - ").first ?? ""
+    let last = name.split(separator: ".").last.map { $0.filter { $0 != "\"" } } ?? ""
+    return last.isEmpty ? nil : last
+  }
+
   /// Returns the last failure of a connection as an error.
   @usableFromInline
   @inline(never)

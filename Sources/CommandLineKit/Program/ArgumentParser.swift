@@ -51,6 +51,7 @@ struct ArgumentScan {
   let program: Program
   private(set) var chain: [CommandDescription] = []
   private(set) var asksForHelp = false
+  private var topic: HelpTopic?
   private var given: [String: [String]] = [:]
   private var positionals: [String] = []
 
@@ -62,7 +63,7 @@ struct ArgumentScan {
 
   func result(_ request: ParsedArguments.Request) -> ParsedArguments {
     ParsedArguments(
-      program: program, request: request, chain: chain,
+      program: program, request: request, topic: topic, chain: chain,
       given: given.mapValues { values in values.map { GivenValue(text: $0, source: .commandLine) } })
   }
 
@@ -177,6 +178,8 @@ struct ArgumentScan {
       chain.append(command)
     } else if word == "help" {
       asksForHelp = true
+    } else if asksForHelp, chain.isEmpty, let topic = HelpTopic(rawValue: word) {
+      self.topic = topic
     } else {
       throw unknownCommand(word)
     }

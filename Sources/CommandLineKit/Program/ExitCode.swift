@@ -2,12 +2,15 @@
 public struct ExitCode: Sendable, Hashable {
   /// The number that the shell sees.
   public let rawValue: Int32
+  /// The name in errors that are printed as JSON. Scripts rely on the names.
+  public let name: String
   /// The meaning, for the help.
   public let meaning: String
 
   /// Creates a code. Both programs use the named ones below.
-  public init(_ rawValue: Int32, _ meaning: String) {
+  public init(_ rawValue: Int32, _ name: String, _ meaning: String) {
     self.rawValue = rawValue
+    self.name = name
     self.meaning = meaning
   }
 
@@ -18,31 +21,32 @@ public struct ExitCode: Sendable, Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
 
   /// Success.
-  public static let done = ExitCode(0, "done")
+  public static let done = ExitCode(0, "done", "done")
   /// A failure without a specific code.
-  public static let failed = ExitCode(1, "failed: see the message")
+  public static let failed = ExitCode(1, "failed", "failed: see the message")
   /// An invalid command line. The command was not executed.
-  public static let usage = ExitCode(2, "usage error")
+  public static let usage = ExitCode(2, "usage", "usage error")
   /// A missing or wrong key.
-  public static let locked = ExitCode(3, "cannot unlock: wrong or missing passphrase or key")
+  public static let locked = ExitCode(3, "locked", "cannot unlock: wrong or missing passphrase or key")
   /// The named object does not exist.
-  public static let notFound = ExitCode(4, "no such vault, entity or record")
+  public static let notFound = ExitCode(4, "notFound", "no such vault, entity or record")
   /// A file is damaged.
-  public static let damaged = ExitCode(5, "damaged data")
+  public static let damaged = ExitCode(5, "damaged", "damaged data")
   /// Another process has a lock. A later attempt may succeed.
-  public static let busy = ExitCode(6, "busy: another process holds the vault")
+  public static let busy = ExitCode(6, "busy", "busy: another process holds the vault")
   /// A missing network, or a server that does not respond.
-  public static let offline = ExitCode(7, "offline, server unreachable, or device-only mode")
+  public static let offline = ExitCode(7, "offline", "offline, server unreachable, or device-only mode")
   /// Success, but the user has to decide about conflicts or failed operations.
-  public static let attention = ExitCode(8, "done, but conflicts or failed operations need a decision")
+  public static let attention = ExitCode(8, "attention", "done, but conflicts or failed operations need a decision")
   /// The disk is full.
-  public static let noSpace = ExitCode(9, "no space left on the device")
+  public static let noSpace = ExitCode(9, "noSpace", "no space left on the device")
   /// A rule of the data refused the command.
-  public static let refused = ExitCode(10, "refused: a constraint, an invalid value or a pending migration")
+  public static let refused = ExitCode(10, "refused", "refused: a constraint, an invalid value or a pending migration")
   /// The server refused the token.
-  public static let credentials = ExitCode(11, "the server refused the token: missing, revoked or of another account")
+  public static let credentials = ExitCode(
+    11, "credentials", "the server refused the token: missing, revoked or of another account")
   /// The user or the system stopped the program.
-  public static let interrupted = ExitCode(130, "interrupted")
+  public static let interrupted = ExitCode(130, "interrupted", "interrupted")
 
   /// Every named code, in the order of help.
   public static let all: [ExitCode] = [

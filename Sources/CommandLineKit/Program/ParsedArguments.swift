@@ -32,14 +32,20 @@ public struct ParsedArguments: Sendable {
   }
 
   let program: Program
+  /// The topic of the requested help; `nil` for the help of the command.
+  let topic: HelpTopic?
   let chain: [CommandDescription]
   private(set) var given: [String: [GivenValue]]
   /// The requested action.
   public let request: Request
 
-  init(program: Program, request: Request, chain: [CommandDescription], given: [String: [GivenValue]]) {
+  init(
+    program: Program, request: Request, topic: HelpTopic? = nil, chain: [CommandDescription],
+    given: [String: [GivenValue]]
+  ) {
     self.program = program
     self.request = request
+    self.topic = topic
     self.chain = chain
     self.given = given
   }

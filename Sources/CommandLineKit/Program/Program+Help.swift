@@ -1,7 +1,10 @@
 extension Program {
   /// Returns the help that a command line requests.
   public func help(for arguments: ParsedArguments, terminal: Terminal = .plain) -> String {
-    help(arguments.path, terminal: terminal)
+    switch arguments.topic {
+    case .exitCodes: HelpPage(terminal: terminal).exitCodes(of: self)
+    case nil: help(arguments.path, terminal: terminal)
+    }
   }
 
   /// Returns the help for the command with the path, or for the program if the path is empty or unknown.
@@ -12,6 +15,11 @@ extension Program {
     guard let chain = chain(path), let command = chain.last else { return page.program(self) }
     return page.command(command, chain, of: self)
   }
+}
+
+/// A page of help that is not about a command: `help exit-codes`.
+enum HelpTopic: String, CaseIterable {
+  case exitCodes = "exit-codes"
 }
 
 /// Lays out one page of help.
@@ -29,8 +37,17 @@ struct HelpPage {
     // In one paragraph, so that the page fits a screen; the page of a command has a line for each.
     let codes = program.exitCodes.map { "\($0.rawValue) \($0.meaning)" }.joined(separator: "; ")
     sections.append(wrap(codes, width: width, first: heading("Exit codes") + "  ", indent: 2) + "\n")
-    sections.append("See '\(program.name) help COMMAND' for a command.\n")
+    let more =
+      "See '\(program.name) help COMMAND' for a command, and '\(program.name) help exit-codes' for the exit codes."
+    sections.append(wrap(more, width: width) + "\n")
     return sections.filter { !$0.isEmpty }.joined(separator: "\n")
+  }
+
+  /// The exit codes with the names that errors have in JSON.
+  func exitCodes(of program: Program) -> String {
+    var table = TextTable(["code", "name", "meaning"], whole: ["meaning"])
+    for code in program.exitCodes { table.add([String(code.rawValue), code.name, code.meaning]) }
+    return table.text(for: .plain)
   }
 
   func command(_ command: CommandDescription, _ chain: [CommandDescription], of program: Program) -> String {

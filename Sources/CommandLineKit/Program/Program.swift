@@ -85,7 +85,7 @@ extension Program {
       }
       if let name = command.defaultSubcommand {
         if command.defaultCommand?.subcommands.isEmpty != true {
-          problems.append("\(place): the default \(name) is none of its commands")
+          problems.append("\(place): the default \(name) is not one of its commands")
         } else if let inner = command.defaultCommand,
           inner.arguments.contains(where: \.isRequired) || inner.options.contains(where: \.isRequired)
         {

@@ -30,12 +30,19 @@ public struct RecordReader {
   public init(_ connection: Connection) { self.connection = connection }
 
   /// Calls a closure with each record and its `Entity.shownColumns`.
-  /// - Throws: ``VaultError`` with `noSuchField` for an unknown field of the order, with `refused` for a condition
-  ///   that is not a single expression; ``SQLError`` for a condition that SQLite cannot compile.
+  /// - Throws: ``VaultError`` with `noSuchField` for an unknown field of the condition or the order, with `refused` for
+  ///   a condition that is not a single expression; ``SQLError`` for a condition that SQLite cannot compile.
   public func forEach(
     _ entity: Entity, _ selection: RecordSelection, _ body: (borrowing Row) throws -> Void
   ) throws {
-    try connection.forEach(try sql(entity, selection), body)
+    let query = try sql(entity, selection)
+    guard selection.condition != nil else { return try connection.forEach(query, body) }
+    do {
+      try connection.forEach(query, body)
+    } catch let error as SQLError {
+      guard let name = error.unknownColumn, entity.table.column(name) == nil else { throw error }
+      throw entity.unknownField(name)
+    }
   }
 
   /// Returns one record with its `Entity.shownColumns`.

@@ -75,7 +75,12 @@ enum ConfigSetCommand: ProgramCommand {
     let vault = try context.openVault()
     let before = try vault.preference(name)
     let value = values.joined(separator: ",")
-    try vault.setPreference(name, name == .projects ? try vault.projectsValue(value) : value)
+    do {
+      try vault.setPreference(name, name == .projects ? try vault.projectsValue(value) : value)
+    } catch let error as VaultError {
+      guard error.code == .badValue, let near = nearest(to: value, in: error.candidates) else { throw error }
+      throw VaultError(error.code, error.message, hint: "did you mean '\(near)'?", name: error.name)
+    }
     if context.isJSON { return try ConfigFormat.show([name], vault, context) }
     let after = try vault.preference(name)
     try context.tell(before == after ? "\(name.rawValue) is already \(after)." : "\(name.rawValue) is now \(after).")

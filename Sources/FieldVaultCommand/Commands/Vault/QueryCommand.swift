@@ -28,11 +28,31 @@ enum QueryCommand: ProgramCommand {
       try show(connection, sql, parameters, vault, context)
       try context.adviseOnCache(connection)
     }
-    if context.arguments.flag("write") {
-      try vault.database.write(run)
-    } else {
-      try vault.database.read(run)
+    do {
+      if context.arguments.flag("write") {
+        try vault.database.write(run)
+      } else {
+        try vault.database.read(run)
+      }
+    } catch let error as SQLError {
+      throw suggesting(error, vault.entities)
     }
+  }
+
+  /// Returns an error about an unknown table or column with the most similar name as its hint.
+  private static func suggesting(_ error: SQLError, _ entities: Entities) -> SQLError {
+    var near: String?
+    if let table = error.unknownTable {
+      near =
+        entities.all.first { $0.type == table }?.table.name
+        ?? nearest(to: table, in: entities.catalog.tables.map(\.name))
+    } else if let column = error.unknownColumn {
+      near = nearest(to: column, in: Set(entities.catalog.tables.flatMap { $0.columns.map(\.name) }).sorted())
+    }
+    guard let near else { return error }
+    return SQLError(
+      error.code, error.message, hint: "did you mean '\(near)'?", sqliteCode: error.sqliteCode, sql: error.sql,
+      offset: error.offset)
   }
 
   private static func parameter(_ word: String, _ context: CommandContext) throws -> (name: String, value: String) {
