@@ -60,6 +60,10 @@ struct ErrorReport {
         hint: error.remedy.hint.isEmpty ? nil : error.remedy.hint)
     case let error as TransportFailure:
       self.init(RemoteFailure(error))
+    case let error as PassphraseCommandFailed:
+      self.init(
+        exitCode: error.exitCode, message: error.message,
+        hint: "the command must print the passphrase in its first line and end with status 0")
     case is CancellationError:
       self.init(exitCode: .interrupted, message: "interrupted", hint: nil)
     default:

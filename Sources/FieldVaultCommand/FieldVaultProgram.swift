@@ -13,6 +13,7 @@ enum FieldVaultProgram {
         "vault", "PATH", "the folder of the vault (default: FIELDVAULT_VAULT)", completion: .folder),
       .value(
         "passphrase-file", "FILE", "unlock with the first line of FILE; - is standard input", completion: .file),
+      .value("passphrase-command", "CMD", "unlock with the first line that a shell command prints"),
       .value("key-file", "FILE", "unlock with a key file", completion: .file),
       .value("recovery-file", "FILE", "unlock with the recovery code in FILE", completion: .file),
       .flag("system", "unlock with the secret stored by the operating system"),
@@ -21,7 +22,7 @@ enum FieldVaultProgram {
       .flag("no-color", "disable colours"),
       .flag("no-pager", "do not show long tables page by page"),
     ],
-    choices: [Choice("passphrase-file", "key-file", "recovery-file", "system")],
+    choices: [Choice("passphrase-file", "passphrase-command", "key-file", "recovery-file", "system")],
     commands: entries.map(\.description),
     examples: [
       Example("fieldvault init --schema restoration --vault job.vault", "create a vault; prompts for a passphrase"),

@@ -13,6 +13,9 @@ public struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertibl
   /// The reason, which follows the name of the command: "ended with exit code 3".
   public let description: String
 
+  /// The first line of the output is empty.
+  public static let printedNothing = CommandFailure("printed nothing in its first line")
+
   init(_ description: String) { self.description = description }
 
   /// A failed call of the system with its `errno`.
@@ -110,7 +113,7 @@ public struct CommandOutput: Sendable {
     guard code == 0 else { throw CommandFailure("ended with exit code \(code)") }
     var line = output.prefix { $0 != UInt8(ascii: "\n") }
     if line.last == UInt8(ascii: "\r") { line.removeLast() }
-    guard !line.isEmpty else { throw CommandFailure("printed nothing in its first line") }
+    guard !line.isEmpty else { throw .printedNothing }
     return String(decoding: line, as: UTF8.self)
   }
 }

@@ -26,7 +26,9 @@ enum InitCommand: ProgramCommand {
   static func run(_ context: CommandContext) throws {
     let path = try context.vaultPath()
     let schemas = try context.namedSchemas()
-    let vault = try Vault.create(at: path, schemas: schemas, secret: try context.newSecret())
+    let secret = try context.newSecret()
+    let vault = try Vault.create(at: path, schemas: schemas, secret: secret)
+    if case .passphrase(let passphrase) = secret { context.adviseOnStrength(of: passphrase) }
     let entities = vault.entities.all.map(\.type)
     if context.isJSON {
       return try context.writeJSON { json in
@@ -41,6 +43,10 @@ enum InitCommand: ProgramCommand {
     }
     let count = entities.count == 1 ? "1 entity" : "\(entities.count) entities"
     try context.tell("Created \(path) with \(count): \(entities.joined(separator: ", ")).")
-    context.hint("Keep the passphrase safe: without it the vault cannot be read or recovered.")
+    if case .passphrase = secret {
+      context.hint("Keep the passphrase safe: without it the vault cannot be read or recovered.")
+    } else {
+      context.hint("Keep the key file safe: without it the vault cannot be read or recovered.")
+    }
   }
 }

@@ -60,7 +60,9 @@ enum KeyAddCommand: ProgramCommand {
     let label = context.arguments.value("label") ?? ""
     switch kind {
     case "passphrase":
-      try report(try vault.addSlot(.passphrase(try context.newPassphrase()), label: label), vault, context)
+      let passphrase = try context.newPassphrase()
+      try report(try vault.addSlot(.passphrase(passphrase), label: label), vault, context)
+      context.adviseOnStrength(of: passphrase)
     case "key-file":
       try report(try vault.addSlot(.keyFile(try keyFile(context)), label: label), vault, context)
     case "system":
@@ -157,7 +159,9 @@ enum KeyPassphraseCommand: ProgramCommand {
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let id = try slot(vault, context)
-    try vault.changePassphrase(ofSlot: id, to: try context.newPassphrase())
+    let passphrase = try context.newPassphrase()
+    try vault.changePassphrase(ofSlot: id, to: passphrase)
+    context.adviseOnStrength(of: passphrase)
     if context.isJSON {
       return try context.writeJSON { json in
         json.beginObject()
