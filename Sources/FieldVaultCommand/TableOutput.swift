@@ -5,7 +5,7 @@ enum TableOptions {
   static let columns = OptionDescription.value(
     "columns", "A,B,C", short: "c", "only these fields, in this order")
   static let format = OptionDescription.value(
-    "format", "FORMAT", "the form of the output (default: table)", allowed: ["table", "csv", "json"])
+    "format", "FORMAT", "the form of the output", default: "table", allowed: ["table", "csv", "json"])
   /// The options of every table.
   static let layout: [OptionDescription] = [
     .flag("vertical", "one field a line"),
@@ -66,10 +66,10 @@ extension CommandContext {
 
   /// Whether `--format csv` is given.
   func isCSV() throws -> Bool {
-    let format = arguments.value("format")
-    if arguments.flag("json"), let format, format != "json" {
+    let format = try arguments.required("format")
+    if arguments.flag("json"), arguments.isGiven("format"), format != "json" {
       throw arguments.mistake("--json and --format \(format) exclude each other", about: "format")
     }
-    return format == "csv"
+    return !isJSON && format == "csv"
   }
 }

@@ -45,9 +45,12 @@ struct HelpPage {
 
   /// The exit codes with the names that errors have in JSON.
   func exitCodes(of program: Program) -> String {
-    var table = TextTable(["code", "name", "meaning"], whole: ["meaning"])
-    for code in program.exitCodes { table.add([String(code.rawValue), code.name, code.meaning]) }
-    return table.text(for: .plain)
+    let widest = program.exitCodes.map(\.name.count).max() ?? 0
+    return section(
+      "Exit codes, with their names in JSON",
+      program.exitCodes.map { code in
+        (rightAligned(code, among: program.exitCodes) + "  " + code.name.padded(to: widest), code.meaning)
+      })
   }
 
   func command(_ command: CommandDescription, _ chain: [CommandDescription], of program: Program) -> String {
@@ -98,15 +101,19 @@ struct HelpPage {
   }
 
   private func exitCodes(_ codes: [ExitCode]) -> String {
-    let digits = codes.map { String($0.rawValue).count }.max() ?? 0
-    return section(
-      "Exit codes",
-      codes.map { code in
-        let number = String(code.rawValue)
-        return (String(repeating: " ", count: digits - number.count) + number, code.meaning)
-      })
+    section("Exit codes", codes.map { (rightAligned($0, among: codes), $0.meaning) })
   }
 
+  private func rightAligned(_ code: ExitCode, among codes: [ExitCode]) -> String {
+    let digits = codes.map { String($0.rawValue).count }.max() ?? 0
+    let number = String(code.rawValue)
+    return String(repeating: " ", count: digits - number.count) + number
+  }
+}
+
+extension String {
+  /// Returns the text followed by spaces up to a number of characters.
+  fileprivate func padded(to count: Int) -> String { self + String(repeating: " ", count: max(0, count - self.count)) }
 }
 
 extension Program {

@@ -31,6 +31,7 @@ struct DescribeCommandTests {
     #expect(project["rule"] as? String == "NOT NULL; references Project")
     #expect(try field("squareFootage")["unit"] as? String == "sq ft")
     #expect(try field("isAccessible")["type"] as? String == "bool")
+    #expect(try field("isAccessible")["rule"] as? String == "NOT NULL; DEFAULT 1")
     #expect(try field("createdAt")["rule"] as? String == "set by FieldVault")
     #expect(try field("createdAt")["settable"] as? Bool == false)
     let status = try #require(

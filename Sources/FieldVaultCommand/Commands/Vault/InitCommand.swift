@@ -12,7 +12,7 @@ enum InitCommand: ProgramCommand {
       """,
     options: [
       .value(
-        "schema", "NAME_OR_FOLDER", "restoration, range, receipts, or a folder of SQL files; may be repeated",
+        "schema", "NAME_OR_FOLDER", "restoration, range, receipts, or a folder of SQL files",
         repetition: .list, required: true, completion: .folder)
     ],
     examples: [

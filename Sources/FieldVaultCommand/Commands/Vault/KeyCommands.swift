@@ -20,10 +20,12 @@ enum KeyListCommand: ProgramCommand {
         json.endArray()
       }
     }
-    var table = TextTable(["slot", "kind", "label", "secret set at", "cost"])
+    var table = TextTable(["slot", "kind", "label", "secret set at (UTC)", "cost"])
     for slot in slots {
       let mark = slot.id == vault.openedSlotID ? "  (in use)" : ""
-      table.add([slot.id, slot.kind.rawValue, slot.label, slot.createdAt, SlotFormat.cost(of: slot) + mark])
+      table.add([
+        slot.id, slot.kind.rawValue, slot.label, RelativeTime.short(slot.createdAt), SlotFormat.cost(of: slot) + mark,
+      ])
     }
     try context.output.write(table.text(for: context.output.terminal))
   }

@@ -13,13 +13,15 @@ enum ListCommand: ProgramCommand {
     arguments: [entityArgument],
     options: [
       .value("where", "SQL", short: "w", "only records that match an SQL expression"),
-      .value("order", "FIELD[:desc]", short: "o", "the sort order; may be repeated", repetition: .list),
+      .value("order", "FIELD[:desc]", short: "o", "the sort order", repetition: .list),
       .value("limit", "N", short: "n", "at most this many"),
       .flag("deleted", "include deleted records"),
       TableOptions.columns, TableOptions.format,
     ] + TableOptions.layout,
     examples: [
-      Example("fieldvault list AtmosphericLog --where 'relativeHumidity > 90' --order date:desc -n 10", ""),
+      Example(
+        "fieldvault list AtmosphericLog --where 'relativeHumidity > 90' --order date:desc -n 10",
+        "the ten latest humid readings"),
       Example("fieldvault ls Room --json", "list all rooms as JSON"),
       Example("fieldvault list Room --columns uuid,title,updatedAt --local", "three fields, times in local time"),
       Example("fieldvault list Room --format csv > rooms.csv", "as a CSV file"),

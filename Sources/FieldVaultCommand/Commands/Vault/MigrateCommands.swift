@@ -34,7 +34,7 @@ enum MigrateApplyCommand: ProgramCommand {
     discussion: "If a file fails, its transaction is rolled back and the files before it stay applied.",
     options: [
       .value(
-        "schema", "NAME_OR_FOLDER", "a schema to add to the vault; may be repeated",
+        "schema", "NAME_OR_FOLDER", "a schema to add to the vault",
         repetition: .list, completion: .folder)
     ],
     examples: [
