@@ -5,7 +5,7 @@ import Foundation
 /// Measures the typed layer against the C API, and sync against its parts: `fieldvault-bench [ROUNDS] [--whole]
 /// [--file-mib=N] [PART...]`. A part is one of `layer`, `vault`, `files`, `outbox`, `first`, `round`, `push`,
 /// `photos`, `batch`, `growth`, `cascade`, `queue`, `commands`, `slow`, `compared`, `postgresql`, `waiting`, `accounts`,
-/// `fairness`, `metrics`, or `server` for `queue` and the last six; by default all of them. `--whole` uses the promised numbers of
+/// `fairness`, `metrics`, `backup`, or `server` for `queue` and the last seven; by default all of them. `--whole` uses the promised numbers of
 /// records instead of smaller ones. `--file-mib` is the size of the encrypted file, 1024 if the
 /// disk has space for it.
 ///
@@ -15,7 +15,7 @@ import Foundation
 enum BenchmarkCommand {
   static let parts = [
     "layer", "vault", "files", "outbox", "first", "round", "push", "photos", "batch", "growth", "cascade", "queue",
-    "commands", "slow", "compared", "postgresql", "waiting", "accounts", "fairness", "metrics",
+    "commands", "slow", "compared", "postgresql", "waiting", "accounts", "fairness", "metrics", "backup",
     "server",
   ]
 

@@ -128,4 +128,16 @@ struct HelpTests {
 
         """)
   }
+
+  @Test("An example whose effect is clear is one line") func plainExample() {
+    let program = Program(
+      name: "tool", version: "1", summary: "",
+      commands: [
+        CommandDescription(
+          "copy", summary: "copies",
+          examples: [Example("tool copy", ""), Example("tool copy --all", "copies everything")])
+      ])
+    let help = program.help(["copy"], terminal: Terminal(isTerminal: false, width: 80))
+    #expect(help.contains("Examples:\n  $ tool copy\n  $ tool copy --all\n    copies everything\n"), "\(help)")
+  }
 }

@@ -112,8 +112,9 @@ import Testing
 
   @Test("A commit without a sync is lost by some crash, so the disk does lose writes") func unsyncedWrites() throws {
     let first = freshSeed()
-    var lost = 0
-    for seed in first..<first + 40 {
+    var (lost, kept) = (0, 0)
+    // A commit of several writes survives seldom.
+    for seed in first..<first + 400 where lost == 0 || kept == 0 {
       let disk = try #require(simulated_disk_create("unsynced", seed))
       defer { simulated_disk_destroy(disk) }
       func open() throws -> OpaquePointer {
@@ -139,9 +140,9 @@ import Testing
           count?.assumingMemoryBound(to: Int.self).pointee += 1
           return 0
         }, &count, nil)
-      if result != SQLITE_OK || count == 0 { lost += 1 }
+      if result == SQLITE_OK, count > 0 { kept += 1 } else { lost += 1 }
     }
-    #expect(lost > 0 && lost < 40, "\(lost) of 40")
+    #expect(lost > 0 && kept > 0, "\(lost) lost, \(kept) kept")
   }
 
   @Test("Equal seeds give equal operations and equal crashes") func equalSeeds() throws {

@@ -74,7 +74,7 @@ public struct CommandDescription: Sendable {
 public struct Example: Sendable, Equatable {
   /// The command line.
   public var command: String
-  /// The effect.
+  /// The effect; empty if the command line says it.
   public var effect: String
 
   /// Creates an example. `problems()` of the program checks that its command line parses.

@@ -97,7 +97,10 @@ struct HelpPage {
   private func examples(_ examples: [Example]) -> String {
     if examples.isEmpty { return "" }
     return heading("Examples")
-      + examples.map { "  $ \($0.command)\n" + wrap($0.effect, width: width, first: "    ", indent: 4) + "\n" }.joined()
+      + examples.map { example in
+        let effect = example.effect.isEmpty ? "" : wrap(example.effect, width: width, first: "    ", indent: 4) + "\n"
+        return "  $ \(example.command)\n" + effect
+      }.joined()
   }
 
   private func exitCodes(_ codes: [ExitCode]) -> String {

@@ -80,6 +80,7 @@ struct SyncSuite {
     }
     if has("accounts") { try await ServerSuite(folder: folder + "/accounts", sizes: sizes).runAccounts(tell) }
     if has("metrics") { tell(try await MetricsBenchmark(folder: folder + "/metrics", rounds: rounds).findings()) }
+    if has("backup") { tell(try await BackupBenchmark(folder: folder + "/backup", rounds: rounds).findings()) }
     if has("fairness") { try await ServerSuite(folder: folder + "/fairness", sizes: sizes).runFairness(tell) }
     if parts.contains("photos") {
       tell(
