@@ -55,9 +55,10 @@ import Testing
   /// Calls a closure for moments of a change of the folder, at which the power is cut.
   /// - Parameter check: checks the folder after the restart.
   private func powerCuts(
-    _ change: (inout ServerFolder) throws -> Void, check: (_ data: String, _ moment: String) throws -> Void
+    seed given: UInt64? = nil, _ change: (inout ServerFolder) throws -> Void,
+    check: (_ data: String, _ moment: String) throws -> Void
   ) throws {
-    let seed = freshSeed()
+    let seed = given ?? freshSeed()
     let kinds: [(operations: [simulated_operation], cuts: Int?)] = [
       ([simulated_name], nil), ([simulated_sync], nil), ([simulated_write], 40),
     ]
@@ -90,10 +91,13 @@ import Testing
     }
   }
 
-  @Test("A power cut at any operation of a rotation leaves the whole folder under the former or the new key")
-  func rotation() throws {
+  /// With the given seed, a second crash brought back the draft of a rotation that the first one had undone.
+  @Test(
+    "A power cut at any operation of a rotation leaves the whole folder under the former or the new key",
+    arguments: [nil, 2_529_055_811_197])
+  func rotation(seed: UInt64?) throws {
     var (known, changed, kept) = (0, 0, 0)
-    try powerCuts {
+    try powerCuts(seed: seed) {
       _ = try $0.rotateKey()
     } check: { data, moment in
       let count = try rotations(in: data)

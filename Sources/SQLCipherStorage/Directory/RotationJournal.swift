@@ -116,9 +116,11 @@ struct RotationJournal: Equatable {
 
   /// Removes the drafts. The key file is the former one.
   func undo(_ folder: String) throws {
-    // First, because without it no draft replaces a database any more.
+    let databases = files.map { "\(folder)/\($0)" }
+    for database in databases { try Self.removeDraft(of: database) }
+    // Without the journal nothing removes a draft that another crash brings back.
+    for folder in Set(databases.map({ Files.parent(of: $0) })).sorted() { try Files.syncFolder(folder) }
     try Self.remove(from: folder)
-    for file in files { try Self.removeDraft(of: "\(folder)/\(file)") }
   }
 
   /// Removes the draft of a database, complete or not.
