@@ -101,26 +101,34 @@ struct RotationJournal: Equatable {
     var committed = self
     committed.former = nil
     if committed != self { try committed.write(to: folder) }
-    let databases = files.map { "\(folder)/\($0)" }
-    let folders = Set(databases.map { Files.parent(of: $0) }).sorted()
+    let databases = databases(in: folder)
     // SQLite would apply the log of a former database to the draft that gets its name. Each log is gone durably before the
     // first rename.
     let rest = databases.filter { Files.exists(Self.draft(of: $0)) }
     for log in rest.flatMap(Self.logs) { try Files.removeTree(log) }
-    for folder in folders { try Files.syncFolder(folder) }
+    try Self.syncFolders(of: databases)
     for database in rest { try Files.rename(Self.draft(of: database), to: database) }
-    for database in databases { try Self.removeDraft(of: database) }
-    for folder in folders { try Files.syncFolder(folder) }
+    try Self.removeDrafts(of: databases)
     try Self.remove(from: folder)
   }
 
   /// Removes the drafts. The key file is the former one.
   func undo(_ folder: String) throws {
-    let databases = files.map { "\(folder)/\($0)" }
-    for database in databases { try Self.removeDraft(of: database) }
-    // Without the journal nothing removes a draft that another crash brings back.
-    for folder in Set(databases.map({ Files.parent(of: $0) })).sorted() { try Files.syncFolder(folder) }
+    // First and durably: without the journal, no opening of the folder removes a draft that another crash brings back.
+    try Self.removeDrafts(of: databases(in: folder))
     try Self.remove(from: folder)
+  }
+
+  private func databases(in folder: String) -> [String] { files.map { "\(folder)/\($0)" } }
+
+  private static func syncFolders(of databases: [String]) throws {
+    for folder in Set(databases.map { Files.parent(of: $0) }).sorted() { try Files.syncFolder(folder) }
+  }
+
+  /// Removes the drafts of databases, durably.
+  private static func removeDrafts(of databases: [String]) throws {
+    for database in databases { try removeDraft(of: database) }
+    try syncFolders(of: databases)
   }
 
   /// Removes the draft of a database, complete or not.

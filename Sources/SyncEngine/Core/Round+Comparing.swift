@@ -137,8 +137,8 @@ extension Comparing {
         continue
       }
       if !isEqual { ignored.append(record.entityUuid) }
-      let isNumbered = own?.version == record.version && (record.serverId == nil || own?.serverId == record.serverId)
-      if !isNumbered, !keepsCursor { renumbered.append(record) }
+      let isAligned = own?.version == record.version && (record.serverId == nil || own?.serverId == record.serverId)
+      if !isAligned, !keepsCursor { renumbered.append(record) }
     }
   }
 

@@ -250,8 +250,9 @@ enum PushId {
   private static func isValid(_ id: String) -> Bool { (1...greatestLength).contains(id.utf8.count) }
 
   /// Checks the id of a device, which is also sent in a header and therefore has visible ASCII characters only.
-  /// - Parameter name: the member, parameter or header with the id.
-  /// - Parameter isParameter: whether a parameter of the query has the id, for which the status differs.
+  /// - Parameters:
+  ///   - name: the member, parameter or header with the id.
+  ///   - isParameter: whether a parameter of the query has the id. The status is 422 in this case, and 400 otherwise.
   static func check(device id: String, _ name: String, isParameter: Bool = false) throws(HTTPProblem) {
     guard isValid(id), id.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
       let rule = "\(name) must have 1 to \(greatestLength) visible ASCII characters"
