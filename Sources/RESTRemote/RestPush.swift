@@ -30,7 +30,7 @@ struct RestPush: Sendable {
       case .create: return try await create(body, routes)
       case .update where operation.patch.isDeleted == false: return try await create(body, routes)
       case .update: return try await update(body, routes, stored)
-      case .delete: return try await delete(body, routes)
+      case .delete: return try await delete(body, routes, headers: headers(routes))
       }
     } catch let missing as RestBody.Missing {
       if missing.isForNow {
@@ -114,6 +114,12 @@ struct RestPush: Sendable {
     return [(name, operation.idempotencyKey ?? operation.operationId)]
   }
 
+  /// The response under the key of the operation is that to its first request. A repeated change or deletion needs no key of its own.
+  private func headersOfAnotherRequest(_ routes: EntityRoutes) -> [(name: String, value: String)] {
+    guard case .header(let name)? = routes.repeats else { return [] }
+    return [(name, UUIDText.text(.version4(random: client.environment.random)))]
+  }
+
   // MARK: Stored earlier
 
   /// The API has stored the record, perhaps from an earlier payload or from another device. Other values are sent as a
@@ -138,13 +144,8 @@ struct RestPush: Sendable {
     var body = body
     body.serverId = id
     let members = try await body.members(only: call.method == "PATCH" ? different : nil, cleared: different)
-    // The response under the key of the operation is that to the create. A repeated change needs no key.
-    var headers: [(name: String, value: String)] = []
-    if case .header(let name)? = routes.repeats {
-      headers = [(name, UUIDText.text(.version4(random: client.environment.random)))]
-    }
     let response = try await client.ask(
-      call.method, try await body.path(call.path), body: .object(members), headers: headers)
+      call.method, try await body.path(call.path), body: .object(members), headers: headersOfAnotherRequest(routes))
     switch response {
     case .done: return accepted
     case .gone: return Sent(outcome: .conflict(.deletedRemotely, fields: [], record: nil))
@@ -203,7 +204,12 @@ struct RestPush: Sendable {
     switch response {
     case .done: return Sent(outcome: .accepted(version: version, serverId: nil))
     case .gone:
-      // The API could never store the edits of a record that this device has deleted as well.
+      // The API could never store the edits of a record that this device has deleted as well. Its deletion ends with this operation, so
+      // it is sent: an API may respond with 404 for a record that it has.
+      if stored?.state.isDeleted == true, routes.delete != nil {
+        let deletion = try await delete(body, routes, headers: headersOfAnotherRequest(routes))
+        if case .rejected = deletion.outcome { return deletion }
+      }
       let fields = stored.map { $0.state.isDeleted ? $0.state.fields : [:] } ?? [:]
       let state = RecordState(
         fields: fields, isDeleted: true, syncVersion: version, updatedAt: client.serverTime)
@@ -220,7 +226,9 @@ struct RestPush: Sendable {
 
   // MARK: Deleted
 
-  private func delete(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
+  private func delete(
+    _ body: RestBody, _ routes: EntityRoutes, headers: [(name: String, value: String)]
+  ) async throws -> Sent {
     guard body.serverId != nil else {
       // The image that is being sent creates the record. Its response names the id.
       if routes.goesWithImage, try await records.isUploading(body.fields["contentUuid"]) {
@@ -231,7 +239,7 @@ struct RestPush: Sendable {
     guard let call = routes.delete else {
       return refused("the server does not accept deletions of \(operation.entityType) records")
     }
-    let response = try await client.ask(call.method, try await body.path(call.path), headers: headers(routes))
+    let response = try await client.ask(call.method, try await body.path(call.path), headers: headers)
     switch response {
     case .done, .gone:
       // The API has deleted the dependents as well, and would not report it.

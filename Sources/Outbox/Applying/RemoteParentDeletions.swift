@@ -9,7 +9,7 @@ extension RemoteChanges {
   /// conflict is open.
   package func apply(_ gone: RemoteDeletions, counts: inout ApplyCounts) throws {
     if let root = gone.root { try apply(root, counts: &counts) }
-    for follower in gone.followers { try apply(follower, counts: &counts) }
+    for follower in gone.followers where try !waitsForDeletion(follower) { try apply(follower, counts: &counts) }
     guard let root = gone.root, let rootTable = catalog.tables[root.entityType],
       let rootKey = try rootTable.find(root.entityUuid, in: connection)?.key
     else { return }
@@ -19,6 +19,15 @@ extension RemoteChanges {
       else { continue }
       try noteFollower(record.key, follower.entityType, of: rootKey, root.entityType)
     }
+  }
+
+  /// Returns whether the user has deleted a record and the deletion waits to be sent. That the remote has deleted the record is only
+  /// assumed, from a missing parent. The response to its own deletion is proof.
+  private func waitsForDeletion(_ remote: RemoteRecord) throws -> Bool {
+    guard let table = catalog.tables[remote.entityType], let record = try table.find(remote.entityUuid, in: connection),
+      record.state.isDeleted
+    else { return false }
+    return try !QueuedOperation.pending(remote.entityType, record.key, in: connection).isEmpty
   }
 
   /// Applies a version of the inbox as a deleted one if a REST remote has deleted the record with its parent since. The
