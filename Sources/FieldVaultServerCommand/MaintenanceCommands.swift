@@ -1,3 +1,4 @@
+import Platform
 import CipherSQL
 import CommandLineKit
 import PostgresStorage

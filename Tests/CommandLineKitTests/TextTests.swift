@@ -1,3 +1,4 @@
+import Platform
 import TestSupport
 import Testing
 
@@ -131,7 +132,7 @@ struct TextTests {
     "Amounts are formatted with units",
     arguments: [
       (byteText(0), "0 B"), (byteText(999), "999 B"), (byteText(1000), "1.0 kB"), (byteText(12_345_678), "12.3 MB"),
-      (byteText(999_960), "1.0 MB"), (byteText(-2_000_000), "-2.0 MB"), (byteText(.max), "9.2 EB"),
+      (byteText(999_960), "1.0 MB"), (byteText(-2_000_000), "-2.0 MB"), (byteText(Int.max), "9.2 EB"),
       (countText(7), "7"), (countText(1000), "1,000"), (countText(-1_234_567), "-1,234,567"),
       (countText(.min), "-9,223,372,036,854,775,808"),
       (durationText(0), "0.0 s"), (durationText(0.42), "0.4 s"), (durationText(0.97), "1 s"),

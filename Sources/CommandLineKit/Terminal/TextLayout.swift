@@ -64,9 +64,6 @@ public func twoColumns(_ rows: [(name: String, text: String)], for terminal: Ter
   twoColumns(rows, width: terminal.textWidth, terminal: terminal)
 }
 
-/// Returns a count with its noun in the singular or the plural, such as `1 file` and `2 files`.
-public func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
-
 /// Returns the number of terminal columns of a text: 2 for wide East Asian characters and emoji, 0 for combining marks.
 ///
 /// The text must not contain control characters; see ``escaped(_:)``.

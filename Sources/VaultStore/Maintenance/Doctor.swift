@@ -172,9 +172,6 @@ struct DatabaseAccess {
   func openDamaged() throws -> Connection { try Connection.toDamagedFile(at: path, key: key) }
 }
 
-/// Returns a count with its noun, such as `1 row` or `2 rows`.
-func counted(_ count: Int, _ thing: String) -> String { "\(count) \(thing)\(count == 1 ? "" : "s")" }
-
 /// The invariants between records, outbox, conflicts and attachment files.
 package enum VaultInvariants {
   /// Returns a sentence with a count for each violated invariant.

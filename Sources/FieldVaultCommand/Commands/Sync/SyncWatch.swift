@@ -1,3 +1,4 @@
+import Platform
 import CommandLineKit
 import VaultStore
 import SyncEngine
