@@ -144,11 +144,7 @@ enum CSVFormat {
     var text = ""
     for (index, cell) in cells.enumerated() {
       if index > 0 { text += "," }
-      if cell.utf8.contains(where: { [0x22, 0x2c, 0x0a, 0x0d].contains($0) }) {
-        text += "\"" + cell.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
-      } else {
-        text += cell
-      }
+      text += CSVText.cell(cell)
     }
     text += "\n"
     if output.terminal.isTerminal { try output.write(text) } else { try output.write(text.utf8) }

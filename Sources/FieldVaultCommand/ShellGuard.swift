@@ -1,3 +1,4 @@
+import CipherSQL
 import CPlatform
 
 #if canImport(Glibc)
@@ -46,7 +47,7 @@ enum ShellGuard {
   /// Returns the lines of a start-up file that load the extension and name the schema objects of the vault.
   static func lines(loading path: String, protecting names: [String]) -> [String] {
     let json = names.map { name in "\"" + name.unicodeScalars.map(escaped).joined() + "\"" }.joined(separator: ",")
-    let text = json.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
+    let text = json.replacingQuotes
     return [
       ".load \"\(quoted(path))\" \(entryPoint)", "SELECT fieldvault_protect(value) FROM json_each('[\(text)]');",
     ]

@@ -79,7 +79,7 @@ extension Entity {
   package func uniqueColumns(of places: [String]) -> [String] {
     let message = places.joined(separator: ",")
     func parts(_ index: Catalog.UniqueIndex) -> String {
-      if index.hasExpression { return "index '\(index.name.replacing("'", with: "''"))'" }
+      if index.hasExpression { return "index '\(index.name.replacingQuotes)'" }
       return index.terms.map { "\(table.name).\($0.column ?? "")" }.joined(separator: ",")
     }
     let index = table.uniqueIndexes.first { parts($0).replacing(", ", with: ",") == message }

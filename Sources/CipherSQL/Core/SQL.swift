@@ -108,3 +108,16 @@ extension Statement {
     for (index, argument) in arguments.enumerated() { try argument.bind(to: self, at: Int32(index + 1)) }
   }
 }
+
+extension String {
+  /// The text for single quotes in SQL: with each quote doubled.
+  package var replacingQuotes: String {
+    // By scalars, as in ``SQL/quoted(_:)``.
+    var result = String.UnicodeScalarView()
+    for scalar in unicodeScalars {
+      if scalar == "'" { result.append("'") }
+      result.append(scalar)
+    }
+    return String(result)
+  }
+}

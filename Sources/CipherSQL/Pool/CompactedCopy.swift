@@ -29,7 +29,6 @@ extension Connection {
     // VACUUM creates each object of the database and changes the list of objects, which the authorizer refuses.
     sqlite3_set_authorizer(handle, nil, nil)
     defer { authorizer.install(on: handle) }
-    let quoted = target.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
-    try pragma("VACUUM INTO '\(quoted)'")
+    try pragma("VACUUM INTO '\(target.replacingQuotes)'")
   }
 }

@@ -196,7 +196,13 @@ struct CompletionPlace {
 
 /// Quotes a text as one word for bash and zsh.
 func shellQuoted(_ text: some StringProtocol) -> String {
-  "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+  var result = "'"
+  // By scalars: a quote with a combining accent behind it is another Character, and still a quote for a shell.
+  for scalar in text.unicodeScalars {
+    if scalar == "'" { result += "'\\'" }
+    result.unicodeScalars.append(scalar)
+  }
+  return result + "'"
 }
 
 /// Returns words for an array of bash and zsh.

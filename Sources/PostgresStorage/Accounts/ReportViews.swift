@@ -154,6 +154,6 @@ struct ReportViews {
   private static func time(_ milliseconds: String) -> String { "to_timestamp(\(milliseconds) / 1000.0)" }
 
   private static func quoted(_ text: String) -> String {
-    "'\(text.replacing("'", with: "''"))'"
+    "'\(text.replacingQuotes)'"
   }
 }

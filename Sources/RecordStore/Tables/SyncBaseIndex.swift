@@ -70,7 +70,13 @@ package enum SyncBaseIndex {
 
   private static func expression(_ name: String) -> String {
     // In a JSON path, a name is quoted and its quotes are escaped.
-    let path = "$.\"" + name.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+    var path = "$.\""
+    // By scalars: a quote and a combining character behind it are one Character.
+    for scalar in name.unicodeScalars {
+      if scalar == "\\" || scalar == "\"" { path += "\\" }
+      path.unicodeScalars.append(scalar)
+    }
+    path += "\""
     return "json_extract(fields, '\(path.replacingQuotes)')"
   }
 }

@@ -97,10 +97,3 @@ package enum RowJSON {
       """
   }
 }
-
-extension String {
-  /// Escapes a text for single quotes in SQL.
-  package var replacingQuotes: String {
-    split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
-  }
-}

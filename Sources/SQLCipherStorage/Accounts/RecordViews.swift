@@ -60,4 +60,4 @@ enum RecordViews {
 }
 
 /// Returns a text as an SQL literal.
-private func quoted(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
+private func quoted(_ text: String) -> String { "'\(text.replacingQuotes)'" }

@@ -222,3 +222,21 @@ package final class CSVReader {
     }
   }
 }
+
+/// Writes cells of comma-separated values.
+package enum CSVText {
+  /// Returns a cell as RFC 4180 has it: in quotes if it contains a comma, a quote or a line break.
+  package static func cell(_ text: String) -> String {
+    let bytes = text.utf8
+    guard bytes.contains(where: { [0x22, 0x2c, 0x0a, 0x0d].contains($0) }) else { return text }
+    // By bytes: a quote and a combining character behind it are one Character.
+    var quoted: [UInt8] = [0x22]
+    quoted.reserveCapacity(bytes.count + 8)
+    for byte in bytes {
+      if byte == 0x22 { quoted.append(0x22) }
+      quoted.append(byte)
+    }
+    quoted.append(0x22)
+    return String(decoding: quoted, as: UTF8.self)
+  }
+}

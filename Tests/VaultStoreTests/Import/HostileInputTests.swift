@@ -32,6 +32,21 @@ import Testing
     return events
   }
 
+  @Test("Written CSV cells are read unchanged, also with combining characters behind quotes")
+  func writtenCells() throws {
+    var random = Seeded()
+    for _ in 0..<500 {
+      let cells = (0..<random.number(1..<5)).map { _ in
+        (0..<random.number(0..<6)).map { _ in random.pick(["\"", "'", ",", "\n", "\r", "\u{301}", "é", "x", " "]) }
+          .joined()
+      }
+      // An empty line is skipped.
+      guard cells != [""] else { continue }
+      let line = cells.map { CSVText.cell($0) }.joined(separator: ",") + "\n"
+      #expect(try events(Array(line.utf8)) == [.record(cells)])
+    }
+  }
+
   @Test("A CSV field above the limit ends the import with the line", arguments: [true, false])
   func overlongField(isQuoted: Bool) throws {
     let quote: [UInt8] = isQuoted ? [UInt8(ascii: "\"")] : []
