@@ -168,13 +168,20 @@ let package = Package(
         "RecordStore",
         "SyncModel", "CipherSQL", "Platform", "CPlatform", "CSodium", "HTTPClient", "VaultKeys",
       ], exclude: ["README.md", "BackupFormat.md", "alerts.yml"]),
+    .target(name: "WebPages", dependencies: ["HTTPServer", "Platform"], exclude: ["README.md"]),
+    .target(
+      name: "Inspector",
+      dependencies: [
+        "WebPages", "HTTPServer", "VaultStore", "Attachments", "RecordStore", "SchemaModel", "SyncModel", "CipherSQL",
+        "Platform",
+      ], exclude: ["README.md"]),
     .target(name: "CommandLineKit", dependencies: ["Platform", "CPlatform"]),
     .executableTarget(
       name: "FieldVaultCommand",
       dependencies: [
         "Platform", "CipherSQL", "VaultKeys", "VaultStore", "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient",
         "SyncModel", "RestorationModel",
-        "RangeModel", "ReceiptsModel", "CommandLineKit", "CPlatform",
+        "RangeModel", "ReceiptsModel", "CommandLineKit", "CPlatform", "Inspector", "HTTPServer", "SchemaModel",
       ]),
 
     .executableTarget(
@@ -325,6 +332,12 @@ let package = Package(
         "TestSupport", "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient", "RawNetwork", "SyncModel",
         "VaultStore",
         "CipherSQL", "VaultKeys", "RangeModel",
+      ]),
+    .testTarget(name: "WebPagesTests", dependencies: ["TestSupport", "WebPages", "Platform"]),
+    .testTarget(
+      name: "InspectorTests",
+      dependencies: [
+        "TestSupport", "Inspector", "VaultStore", "VaultKeys", "RestorationModel", "SyncModel", "CipherSQL", "Platform",
       ]),
     .testTarget(name: "CommandLineKitTests", dependencies: ["TestSupport", "CommandLineKit", "Platform"]),
     .testTarget(

@@ -61,6 +61,7 @@ enum FieldVaultProgram {
     .command(QueryCommand.self),
     .command(SearchCommand.self),
     .command(DescribeCommand.self),
+    .command(InspectCommand.self),
     .command(SyncCommand.self),
     .command(StatusCommand.self),
     .command(WhyCommand.self),

@@ -22,6 +22,45 @@ public struct RecordSelection: Sendable {
   public init() {}
 }
 
+/// A page of the records of an entity, after another record in the order of one field.
+public struct RecordPageRequest: Sendable {
+  /// A comparison of a field with a value.
+  public struct Filter: Sendable, Hashable {
+    /// How a field is compared.
+    public enum Comparison: String, Sendable, CaseIterable {
+      case equals, differs, atLeast, atMost, contains, begins, isEmpty, hasValue
+    }
+
+    /// The name of the field.
+    public let field: String
+    /// The comparison.
+    public let comparison: Comparison
+    /// The value as text; ignored by `isEmpty` and `hasValue`.
+    public let text: String
+
+    /// Creates a filter.
+    public init(_ field: String, _ comparison: Comparison, _ text: String) {
+      (self.field, self.comparison, self.text) = (field, comparison, text)
+    }
+  }
+
+  /// All of them must be true.
+  public var filters: [Filter] = []
+  /// The field to order by; `nil` for the order in which the records were added on this device.
+  public var order: String?
+  /// Whether the greatest value comes first.
+  public var isDescending = false
+  /// Whether to include deleted records.
+  public var includesDeleted = false
+  /// The UUID of the last record of the page before; `nil` for the first page.
+  public var after: UUID?
+  /// The greatest number of records.
+  public var limit = 50
+
+  /// The first page of all records that are not deleted.
+  public init() {}
+}
+
 /// Reads records of entities that are known only at run time.
 public struct RecordReader {
   package let connection: Connection
@@ -87,6 +126,100 @@ public struct RecordReader {
     VaultError(
       .noSuchRecord, "no \(entity.type) with this uuid",
       remedy: .showRecords(entity: entity.type))
+  }
+
+  /// Calls a closure with each record of a page and its `Entity.shownColumns`.
+  ///
+  /// With an index that begins with the field of the order, and without filters, the cost does not depend on the number of records
+  /// before the page.
+  /// - Throws: ``VaultError`` with `noSuchField` or `badValue` for a filter; with `noSuchRecord` if the last record of the page before
+  ///   no longer exists.
+  public func forEach(
+    _ entity: Entity, page: RecordPageRequest, _ body: (borrowing Row) throws -> Void
+  ) throws {
+    var left = page.limit
+    for part in try parts(of: page, entity) where left > 0 {
+      var query = part
+      query.append(" LIMIT \(left)")
+      try connection.forEach(query) { row in
+        left -= 1
+        try body(row)
+      }
+    }
+  }
+
+  /// Returns the queries whose rows, one behind the other, are the rest of the records after a page. Records without a value in the
+  /// field of the order have a query of their own, because no comparison is true for NULL.
+  package func parts(of page: RecordPageRequest, _ entity: Entity) throws -> [SQL] {
+    let filters = try conditions(of: page, entity)
+    let key: SQL = "\(identifier: entity.key)"
+    let (after, direction): (SQL, SQL) = page.isDescending ? ("<", " DESC") : (">", "")
+    func query(_ conditions: [SQL], _ order: SQL) -> SQL {
+      var query: SQL = "SELECT \(columns(of: entity)) FROM \(identifier: entity.table.name)"
+      let all = filters + conditions
+      if !all.isEmpty { query.append(" WHERE " + SQL.joined(all, separator: " AND ")) }
+      query.append(" ORDER BY \(order)")
+      return query
+    }
+    guard let field = page.order, field != entity.key else {
+      let last = try page.after.map { try position(of: $0, key, entity) }
+      return [query(last.map { ["\(key) \(after) \($0.key)"] } ?? [], "\(key)\(direction)")]
+    }
+    let column: SQL = "\(identifier: try entity.column(field).name)"
+    let order: SQL = "\(column)\(direction), \(key)\(direction)"
+    let last = try page.after.map { try position(of: $0, column, entity) }
+    func empty(after key: SQLArgument?) -> SQL {
+      query(
+        ["\(column) IS NULL"] + (key.map { ["\(identifier: entity.key) \(after) \($0)"] } ?? []),
+        "\(identifier: entity.key)\(direction)")
+    }
+    let filled = query(
+      ["\(column) IS NOT NULL"]
+        + (last.map { $0.value == .null ? [] : ["(\(column), \(key)) \(after) (\($0.value), \($0.key))"] } ?? []), order
+    )
+    // NULL precedes every value.
+    guard let last else { return page.isDescending ? [filled, empty(after: nil)] : [empty(after: nil), filled] }
+    if last.value == .null { return page.isDescending ? [empty(after: last.key)] : [empty(after: last.key), filled] }
+    return page.isDescending ? [filled, empty(after: nil)] : [filled]
+  }
+
+  private func position(
+    of uuid: UUID, _ column: SQL, _ entity: Entity
+  ) throws -> (value: SQLArgument, key: SQLArgument) {
+    let query: SQL =
+      "SELECT \(column), \(identifier: entity.key) FROM \(identifier: entity.table.name) WHERE uuid = \(uuid)"
+    guard let found = try connection.fetchRows(query, as: SQLArgument.self, SQLArgument.self).first else {
+      throw Self.missing(entity)
+    }
+    return (found.0, found.1)
+  }
+
+  private func conditions(of page: RecordPageRequest, _ entity: Entity) throws -> [SQL] {
+    var conditions: [SQL] = entity.marksDeletion && !page.includesDeleted ? ["isDeleted = 0"] : []
+    for filter in page.filters { conditions.append(try condition(filter, entity)) }
+    return conditions
+  }
+
+  private func condition(_ filter: RecordPageRequest.Filter, _ entity: Entity) throws -> SQL {
+    let column = try entity.column(filter.field)
+    let name: SQL = "\(identifier: column.name)"
+    func value() throws -> SQLArgument {
+      do {
+        return try FieldInput.text(filter.text).argument(for: column)
+      } catch let problem as FieldProblem {
+        throw VaultError(.badValue, "\(entity.type).\(column.name) \(problem.message)", name: column.name)
+      }
+    }
+    switch filter.comparison {
+    case .equals: return "\(name) = \(try value())"
+    case .differs: return "\(name) IS NOT \(try value())"
+    case .atLeast: return "\(name) >= \(try value())"
+    case .atMost: return "\(name) <= \(try value())"
+    case .contains: return "instr(\(name), \(filter.text)) > 0"
+    case .begins: return "substr(\(name), 1, length(\(filter.text))) = \(filter.text)"
+    case .isEmpty: return "\(name) IS NULL"
+    case .hasValue: return "\(name) IS NOT NULL"
+    }
   }
 
   private func columns(of entity: Entity) -> SQL {

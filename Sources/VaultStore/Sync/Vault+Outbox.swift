@@ -1,6 +1,12 @@
 import CipherSQL
 import SyncModel
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// An operation of the outbox, as commands show it.
 public struct OutboxEntry: Sendable, Hashable {
   /// The id of the operation, unique in the vault.
@@ -51,13 +57,51 @@ public struct OutboxEntry: Sendable, Hashable {
 
 extension Vault {
   /// Calls a closure with the operations in the order in which they are sent.
-  /// - Parameter completed: whether to include acknowledged operations.
-  public func forEachOperation(completed: Bool = false, _ body: (OutboxEntry) throws -> Void) throws {
+  /// - Parameters:
+  ///   - completed: whether to include acknowledged operations.
+  ///   - limit: the greatest number of operations; `nil` for all.
+  public func forEachOperation(
+    completed: Bool = false, limit: Int? = nil, _ body: (OutboxEntry) throws -> Void
+  ) throws {
     try database.read { connection in
       let condition: SQL = completed ? "1" : "completedAt IS NULL"
       try connection.forEach(
-        "SELECT \(OutboxEntry.columns) FROM OfflineSyncQueue WHERE \(condition) ORDER BY priority, queueNumber"
+        """
+        SELECT \(OutboxEntry.columns) FROM OfflineSyncQueue WHERE \(condition) ORDER BY priority, queueNumber
+        LIMIT \(limit ?? -1)
+        """
       ) { row in try body(try OutboxEntry(row)) }
+    }
+  }
+
+  /// Returns failed operations, the oldest first.
+  public func failedOperations(limit: Int) throws -> [OutboxEntry] {
+    try database.read { connection in
+      var entries: [OutboxEntry] = []
+      try connection.forEach(
+        """
+        SELECT \(OutboxEntry.columns) FROM OfflineSyncQueue WHERE status = 'failed' ORDER BY queueNumber LIMIT \(limit)
+        """
+      ) { row in entries.append(try OutboxEntry(row)) }
+      return entries
+    }
+  }
+
+  /// Returns the operations of a record that the server has not acknowledged: at most a sealed one and a later one.
+  public func operations(of entity: Entity, _ uuid: UUID) throws -> [OutboxEntry] {
+    try database.read { connection in
+      let key = try RecordReader(connection).find(entity, uuid).key
+      var entries: [OutboxEntry] = []
+      // Two partial indexes of unfinished operations.
+      for state in ["payload IS NOT NULL", "payload IS NULL"] {
+        try connection.forEach(
+          """
+          SELECT \(OutboxEntry.columns) FROM OfflineSyncQueue
+          WHERE entityId = \(key) AND entityType = \(entity.type) AND \(raw: state) AND completedAt IS NULL
+          """
+        ) { row in entries.append(try OutboxEntry(row)) }
+      }
+      return entries
     }
   }
 

@@ -5,32 +5,22 @@ import SyncModel
 /// The comparison of a conflict's versions for the user: base, local and remote.
 struct ConflictComparison {
   private let entry: ConflictEntry
-  private let base: SyncObject?
-  private let local: SyncObject
-  private let remote: SyncObject?
-  /// The fields that are not the same everywhere.
-  private let names: [String]
-  private let same: Int
+  private let versions: ConflictVersions
+  private var base: SyncObject? { versions.base }
+  private var local: SyncObject { versions.local }
+  private var remote: SyncObject? { versions.remote }
+  private var names: [String] { versions.names }
+  private var same: Int { versions.same }
 
   /// - Parameter order: the fields of the record, in the order of its table.
   init(_ entry: ConflictEntry, order: [String]) throws {
-    self.entry = entry
-    let base = try entry.base.map { try Self.object($0) }
-    let local = try Self.object(entry.localVersion)
-    let remote = try entry.remoteVersion.map { try Self.object($0) }
-    let known = order.filter { local[$0] != nil || remote?[$0] != nil }
-    names = known.filter { name in
-      let values = [base, local, remote].compactMap { $0?[name] }
-      return entry.fields.contains(name) || values.contains { $0 != values.first }
-    }
-    same = known.count - names.count
-    (self.base, self.local, self.remote) = (base, local, remote)
+    (self.entry, versions) = (entry, try ConflictVersions(entry, order: order))
   }
 
   func show(_ context: CommandContext) throws {
     let terminal = context.output.terminal
     try context.output.line(terminal.styled("\(entry.entityType) \(entry.entityUuid)", .bold))
-    try context.output.line(Self.explanation(of: entry.conflictType))
+    try context.output.line(ConflictVersions.explanation(of: entry.conflictType))
     if let other = entry.other {
       try context.output.line("The other record: \(escaped(other.entityType)) \(escaped(other.entityUuid))")
     }
@@ -99,24 +89,8 @@ struct ConflictComparison {
     }
   }
 
-  private static func object(_ json: String) throws -> SyncObject {
-    guard case .object(let object) = try SyncValue(parsing: json) else { return SyncObject() }
-    return object
-  }
-
   private static func standing(_ version: SyncObject?) -> String {
     guard let version else { return "missing" }
     return version["isDeleted"] == true ? "deleted" : "present"
-  }
-
-  private static func explanation(of kind: String) -> String {
-    switch kind {
-    case "concurrent_edit": "Changed here and on the server."
-    case "deleted_remotely": "Changed here; the record or its parent was deleted on the server."
-    case "deleted_locally": "Deleted here; changed or still referenced on the server."
-    case "not_unique": "Another record on the server has the same unique value."
-    case "parent_missing": "The record refers to a record that is not on the server."
-    default: kind.replacing("_", with: " ")
-    }
   }
 }

@@ -1,7 +1,7 @@
 import CipherSQL
 
 /// The units of numbers, read from the comments of a schema.
-enum Units {
+package enum Units {
   /// The phrases of comments, each with its symbol. Longer phrases precede the phrases that they contain.
   private static let phrases: [(phrase: String, symbol: String)] = [
     ("grains of water per pound of dry air", "gr/lb"), ("pounds per square inch", "psi"),
@@ -24,7 +24,7 @@ enum Units {
   /// Returns the symbol of the unit that the comment of a numeric column names; `nil` without one.
   ///
   /// If the comment names several units, the unit whose phrase comes first in the list counts.
-  static func unit(of column: Catalog.Column) -> String? {
+  package static func unit(of column: Catalog.Column) -> String? {
     guard [.integer, .real].contains(column.type), let text = column.documentation else { return nil }
     return phrases.first { contains(text, $0.phrase) }?.symbol
   }

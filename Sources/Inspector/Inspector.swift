@@ -1,0 +1,51 @@
+import CipherSQL
+import HTTPServer
+import Platform
+import VaultStore
+import WebPages
+
+/// The local web page of one vault.
+///
+/// It shows the vault to the one browser that opens the link. It changes the vault only if its settings allow that, and locks itself when
+/// it is idle.
+public final class Inspector: Sendable {
+  private let site: WebSite
+
+  /// The permissions of an inspector, and its idle time.
+  public struct Settings: Sendable {
+    /// Whether forms may retry, discard and resolve.
+    public var isWritable = false
+    /// The time without a request after which the inspector locks itself, in seconds.
+    public var idleSeconds = 900
+    /// The name of the user, who is stored with a resolved conflict.
+    public var user = "inspector"
+
+    /// An inspector that changes nothing.
+    public init() {}
+  }
+
+  /// - Parameters:
+  ///   - name: the name of the vault, for the title.
+  ///   - onLock: called once when the inspector has locked itself and closed the vault.
+  public init(_ vault: Vault, name: String, settings: Settings = Settings(), onLock: @escaping @Sendable () -> Void) {
+    let pages = InspectorPages(vault: vault, settings: settings)
+    site = WebSite(
+      frame: PageFrame(
+        name: name, standing: settings.isWritable ? "can be changed" : "read-only", pages: InspectorPages.all),
+      idleMilliseconds: Int64(settings.idleSeconds) * 1000, environment: vault.environment,
+      onLock: {
+        vault.close()
+        onLock()
+      },
+      respond: { call in await offload { pages.response(to: call) } })
+  }
+
+  /// Begins to listen.
+  /// - Parameter listen: `127.0.0.1:PORT`, `[::1]:PORT` or `localhost:PORT`; port 0 lets the system choose.
+  /// - Returns: the link that opens one browser, once.
+  /// - Throws: ``HTTPServerError`` with `cannotListen` or `addressInUse`.
+  public func start(_ listen: String) throws(HTTPServerError) -> String { try site.start(listen) }
+
+  /// Ends, after the requests in flight.
+  public func stop() async { await site.stop() }
+}
