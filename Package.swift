@@ -344,7 +344,7 @@ let package = Package(
       name: "FieldVaultTests",
       dependencies: [
         "TestSupport", "ServerSupport", "FieldVaultCommand", "FieldVaultServerCommand", "CommandLineKit", "CPlatform",
-        "RawNetwork",
+        "RawNetwork", "SchemaCompiler",
       ]),
   ],
   swiftLanguageModes: [.v6]

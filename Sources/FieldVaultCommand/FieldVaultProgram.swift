@@ -33,6 +33,7 @@ enum FieldVaultProgram {
   /// All commands, in the order of the help.
   private static let entries: [ProgramEntry] = [
     .command(InitCommand.self),
+    .group(schemaGroup, [SchemaNewCommand.self]),
     .group(migrateGroup, [MigrateStatusCommand.self, MigrateApplyCommand.self, MigrateVerifyCommand.self]),
     .command(BackupCommand.self),
     .command(RestoreCommand.self),
@@ -78,6 +79,9 @@ enum FieldVaultProgram {
     .command(ManualCommand.self),
     .command(VersionCommand.self),
   ]
+
+  private static let schemaGroup = CommandDescription(
+    "schema", group: "Vault", summary: "write a schema of your own", exitCodes: [.done, .failed, .usage])
 
   private static let migrateGroup = CommandDescription(
     "migrate", group: "Vault", summary: "show, apply and verify schema versions",

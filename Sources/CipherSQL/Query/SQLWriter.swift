@@ -64,17 +64,27 @@ struct SQLWriter {
   /// Writes a name of the schema, in quotes if it is a keyword or not a plain word.
   static func write(name: StaticString, to text: inout [UInt8]) {
     let bytes = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
-    let isPlain =
-      bytes.first.map { $0 > 0x39 } == true
-      && bytes.allSatisfy { byte in
-        (0x61...0x7a).contains(byte) || (0x41...0x5a).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x5f
-      }
-      && bytes.withMemoryRebound(to: CChar.self) { sqlite3_keyword_check($0.baseAddress, Int32($0.count)) } == 0
-    if isPlain {
+    if isPlain(bytes) {
       text.append(contentsOf: bytes)
     } else {
       text.append(contentsOf: SQL.quoted(name.description).utf8)
     }
+  }
+
+  /// Returns whether a name needs no quotes.
+  fileprivate static func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    bytes.first.map { $0 > 0x39 } == true
+      && bytes.allSatisfy { byte in
+        (0x61...0x7a).contains(byte) || (0x41...0x5a).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x5f
+      }
+      && bytes.withMemoryRebound(to: CChar.self) { sqlite3_keyword_check($0.baseAddress, Int32($0.count)) } == 0
+  }
+}
+
+extension SQL {
+  /// Returns a name as it stands in SQL: in double quotes if it is a keyword or not a plain word.
+  package static func quotedIfNeeded(_ name: String) -> String {
+    Array(name.utf8).withUnsafeBufferPointer(SQLWriter.isPlain) ? name : quoted(name)
   }
 }
 
