@@ -51,8 +51,8 @@ package struct AttachmentEntity: Sendable, Hashable {
 }
 
 extension Entity {
-  /// The columns that are shown and exported, in table order. The key of the file is excluded; only an SQL query
-  /// returns it.
+  /// The columns that are shown and exported, in table order. The key of the file is excluded; only an SQL query and an
+  /// export of the whole vault, which has the decrypted file too, return it.
   package var shownColumns: [Catalog.Column] {
     guard AttachmentEntity(self) != nil else { return table.columns }
     return table.columns.filter { $0.name != AttachmentEntity.Column.contentKey.rawValue }

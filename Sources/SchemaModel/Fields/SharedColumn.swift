@@ -17,6 +17,10 @@ package final class SharedColumn: Sendable {
     package let key: String
     /// Whether a deletion of the referenced record deletes this record.
     package let cascades: Bool
+
+    package init(entityType: String, table: String, key: String, cascades: Bool) {
+      (self.entityType, self.table, self.key, self.cascades) = (entityType, table, key, cascades)
+    }
   }
 
   package init(column: Catalog.Column, isStrict: Bool, reference: Reference?) {

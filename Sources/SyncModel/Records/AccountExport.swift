@@ -107,7 +107,7 @@ public struct AccountExport: Sendable {
   }
 
   /// Returns the name of the file with the records of an entity. Characters that a file system may not have are replaced.
-  private static func fileName(_ entityType: String) -> String {
+  package static func fileName(_ entityType: String) -> String {
     let isPlain = { (byte: UInt8) in
       (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x5F
     }
@@ -118,27 +118,44 @@ public struct AccountExport: Sendable {
   }
 
   private mutating func addFiles(of fields: SyncObject) {
-    guard let content = fields.text("contentUuid"), Self.isUUID(content) else { return }
+    guard let names = FileNames(of: fields) else { return }
     let key = fields.text("contentKey")
-    let ending = fields.text("fileName").flatMap(Self.ending) ?? ""
-    for isThumbnail in [false, true] {
-      let name = content + (isThumbnail ? ".thumbnail.jpg" : ending)
-      filesByName[name] = File(contentUuid: content, isThumbnail: isThumbnail, key: key, name: name)
+    for (name, isThumbnail) in [(names.full, false), (names.thumbnail, true)] {
+      filesByName[name] = File(contentUuid: names.contentUuid, isThumbnail: isThumbnail, key: key, name: name)
     }
   }
 
   /// A server that is mistaken must not choose a path.
-  private static func isUUID(_ text: String) -> Bool {
+  fileprivate static func isUUID(_ text: String) -> Bool {
     text.utf8.count == 36
       && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) || $0 == 0x2D }
   }
 
   /// Returns the extension of a file name with its point, if it is short and plain.
-  private static func ending(_ name: String) -> String? {
+  fileprivate static func ending(_ name: String) -> String? {
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count > 1, let last = parts.last, (1...10).contains(last.utf8.count),
       last.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) })
     else { return nil }
     return "." + last.lowercased()
+  }
+}
+
+extension AccountExport {
+  /// The names of the files of a record in the folder of files. They contain nothing of the record but the extension.
+  package struct FileNames: Equatable, Sendable {
+    /// The UUID of the content.
+    package let contentUuid: String
+    /// The name of the file.
+    package let full: String
+    /// The name of its small picture.
+    package var thumbnail: String { contentUuid + ".thumbnail.jpg" }
+
+    /// Returns `nil` for a record without a content.
+    package init?(of fields: SyncObject) {
+      guard let content = fields.text("contentUuid"), AccountExport.isUUID(content) else { return nil }
+      contentUuid = content
+      full = content + (fields.text("fileName").flatMap(AccountExport.ending) ?? "")
+    }
   }
 }

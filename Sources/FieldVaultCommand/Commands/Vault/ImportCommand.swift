@@ -13,30 +13,41 @@ import VaultStore
 
 enum ImportCommand: ProgramCommand {
   static let description = CommandDescription(
-    "import", group: "Records", summary: "import records from a CSV, NDJSON or JSON file",
+    "import", group: "Records", summary: "import records from a CSV, NDJSON or JSON file, or from an exported folder",
     discussion: """
       The format is determined by the extension (.csv, .ndjson, .jsonl, .json) or by --format. Columns with the name \
       of a field are imported; --map assigns the others. Without --map, an unknown column is an error; with --map, \
       unknown columns are ignored and listed. Either all rows are imported or none, unless --skip-invalid is given. \
       An empty value is NULL. --map roomId.title=origin looks up the referenced record by one of its columns.
+
+      With --all, a folder of 'fieldvault export --all' or 'fieldvault account export' is imported into a vault with the same schemas: all records \
+      with their uuids and times, and all files, or nothing. A record that the vault has with the same values is left alone. Another \
+      version of a record refuses the import.
       """,
-    arguments: [entityArgument, .required("FILE", "the file; - is standard input", completion: .file)],
+    arguments: [
+      .optional("ENTITY", entityArgument.help),
+      .optional("FILE", "the file; - is standard input", completion: .file),
+    ],
     options: [
+      .value("all", "DIR", "import an exported folder", completion: .folder),
       .value("map", "FIELD=COLUMN,...", "the column for a field", repetition: .assignments),
       .value("set", "FIELD=VALUE", "a value for every record", repetition: .assignments),
       .value("null", "TEXT", "the text that stands for a missing value"),
       .value("format", "FORMAT", "the format of the file", allowed: ["csv", "ndjson", "json"]),
       .flag("skip-invalid", "skip and list invalid rows"),
     ],
+    choices: [Choice("ENTITY", "all", required: true)],
     examples: [
       Example("fieldvault import Room rooms.csv --set projectId=0193...", "import columns named like fields"),
       Example(
         "fieldvault import AtmosphericLog w.csv --map date=time_hour,temperature=temp --null NA --skip-invalid",
         "import with mapped columns, skipping invalid rows"),
+      Example("fieldvault import --all my-data", "import everything that 'fieldvault export --all my-data' wrote"),
     ],
     exitCodes: usual + [.noSpace, .refused])
 
   static func run(_ context: CommandContext) throws {
+    if let folder = context.arguments.value("all") { return try ImportAll.run(from: folder, context) }
     var plan = ImportPlan()
     plan.mapping = try context.arguments.values("map").flatMap { try mapping($0, context) }
     plan.constants = try context.arguments.values("set").map { word in
