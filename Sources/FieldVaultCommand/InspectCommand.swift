@@ -38,6 +38,7 @@ enum InspectCommand: ProgramCommand {
         while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
         await inspector.stop()
       }
+      context.exitCode = .interrupted
     } catch let error as HTTPServerError {
       throw context.arguments.mistake(
         error.message, about: "listen", hint: error.hint ?? "use another port, or 0 for any free one")

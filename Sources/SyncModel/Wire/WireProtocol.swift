@@ -1,7 +1,7 @@
 /// The version of FieldVault: of the library and of its programs.
 public enum ProductVersion {
-  /// The version, such as `0.3.0`.
-  public static let current = "0.3.0"
+  /// The version, such as `0.4.0`.
+  public static let current = "0.4.0"
 }
 
 /// The version of the wire format that `WireFormat.md` specifies.

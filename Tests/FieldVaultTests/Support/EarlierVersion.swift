@@ -42,49 +42,35 @@ struct EarlierVersion: Sendable, CustomTestStringConvertible {
       undecided: ["Project update conflict"],
       projects: ["Flooded house (Ada)"],
       photos: 2),
-    EarlierVersion(
-      name: "0.2",
-      outbox: [
-        "Damage create pending", "Equipment create pending", "Location update pending", "Note create pending",
-        "Photo create pending", "Project update conflict", "Project update conflict", "ProjectCrew create conflict",
-        "Room delete pending", "Room update pending", "Room update pending",
-      ],
-      conflicts: [
-        "Project concurrent_edit": "local", "Project deleted_remotely": "local", "ProjectCrew not_unique": "remote",
-      ],
-      findings: ["inbox"],
-      findingsAfterSync: ["inbox", "sync"],
-      kept: 2,
-      begunUploads: 1,
-      undecided: [
-        "Damage create failed", "Project update conflict", "Project update conflict", "ProjectCrew create conflict",
-      ],
-      corrections: ["Damage": "affectedArea=12"],
-      projects: ["Barn (Ada)", "Flooded house (Ada)"],
-      photos: 3,
-      deletedNote: "01a20000-0000-7000-8000-00000000ce11"),
-    EarlierVersion(
-      name: "0.3",
-      outbox: [
-        "Damage create pending", "Equipment create pending", "Location update pending", "Note create pending",
-        "Photo create pending", "Project update conflict", "Project update conflict", "ProjectCrew create conflict",
-        "Room delete pending", "Room update pending", "Room update pending",
-      ],
-      conflicts: [
-        "Project concurrent_edit": "local", "Project deleted_remotely": "local", "ProjectCrew not_unique": "remote",
-      ],
-      findings: ["inbox"],
-      findingsAfterSync: ["inbox", "sync"],
-      kept: 2,
-      begunUploads: 1,
-      undecided: [
-        "Damage create failed", "Project update conflict", "Project update conflict", "ProjectCrew create conflict",
-      ],
-      corrections: ["Damage": "affectedArea=12"],
-      projects: ["Barn (Ada)", "Flooded house (Ada)"],
-      photos: 3,
-      deletedNote: "01a20000-0000-7000-8000-00000000ce11"),
+    storeOfScript("0.2"), storeOfScript("0.3"), storeOfScript("0.4", retriesFailed: false),
   ]
+
+  /// A store that `make-store` has made.
+  /// - Parameter retriesFailed: whether its migration queues failed operations again.
+  private static func storeOfScript(_ name: String, retriesFailed: Bool = true) -> EarlierVersion {
+    let failed = retriesFailed ? "pending" : "failed"
+    return EarlierVersion(
+      name: name,
+      outbox: [
+        "Damage create \(failed)", "Equipment create pending", "Location update pending", "Note create \(failed)",
+        "Photo create pending", "Project update conflict", "Project update conflict", "ProjectCrew create conflict",
+        "Room delete pending", "Room update pending", "Room update pending",
+      ],
+      conflicts: [
+        "Project concurrent_edit": "local", "Project deleted_remotely": "local", "ProjectCrew not_unique": "remote",
+      ],
+      findings: retriesFailed ? ["inbox"] : ["inbox", "sync"],
+      findingsAfterSync: ["inbox", "sync"],
+      kept: 2,
+      begunUploads: 1,
+      undecided: ["Damage create failed"] + (retriesFailed ? [] : ["Note create failed"]) + [
+        "Project update conflict", "Project update conflict", "ProjectCrew create conflict",
+      ],
+      corrections: ["Damage": "affectedArea=12"],
+      projects: ["Barn (Ada)", "Flooded house (Ada)"],
+      photos: 3,
+      deletedNote: "01a20000-0000-7000-8000-00000000ce11")
+  }
 
   /// The store.
   var archive: String { packagePath("Tests/Data/\(name)/store.tar") }
