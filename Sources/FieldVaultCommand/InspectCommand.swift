@@ -28,14 +28,13 @@ enum InspectCommand: ProgramCommand {
     settings.idleSeconds = (try context.arguments.integer("idle", in: 1...1440) ?? 15) * 60
     settings.user = Terminal.variable("USER") ?? settings.user
     let listen = try context.arguments.required("listen")
-    let vault = try context.openVault()
-    let name = vault.layout.folder.split(separator: "/").last.map(String.init) ?? vault.layout.folder
+    let (locks, locked) = AsyncStream.makeStream(of: Void.self)
+    let inspector = try inspector(context, settings) { locked.yield() }
     do {
-      try Waiting.run(taking: { (event: Event) in try tell(event, context) }) { [settings] tell in
-        let inspector = Inspector(vault, name: name, settings: settings) { tell(.locked) }
+      try Waiting.run(taking: { (event: Event) in try tell(event, context) }) { tell in
         tell(.ready(try inspector.start(listen)))
-        // Until SIGINT or SIGTERM.
-        while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
+        // The stream ends when SIGINT or SIGTERM cancels the task.
+        for await _ in locks { tell(.locked) }
         await inspector.stop()
       }
       context.exitCode = .interrupted
@@ -43,6 +42,15 @@ enum InspectCommand: ProgramCommand {
       throw context.arguments.mistake(
         error.message, about: "listen", hint: error.hint ?? "use another port, or 0 for any free one")
     }
+  }
+
+  /// Returns the inspector, which has the only reference to the vault, so that it can wipe the keys.
+  private static func inspector(
+    _ context: CommandContext, _ settings: Inspector.Settings, onLock: @escaping @Sendable () -> Void
+  ) throws -> Inspector {
+    let vault = try context.openVault()
+    let name = vault.layout.folder.split(separator: "/").last.map(String.init) ?? vault.layout.folder
+    return Inspector(vault, name: name, settings: settings, onLock: onLock)
   }
 
   private enum Event: Sendable {

@@ -28,16 +28,24 @@ public final class Inspector: Sendable {
   ///   - name: the name of the vault, for the title.
   ///   - onLock: called once when the inspector has locked itself and closed the vault.
   public init(_ vault: Vault, name: String, settings: Settings = Settings(), onLock: @escaping @Sendable () -> Void) {
-    let pages = InspectorPages(vault: vault, settings: settings)
+    // Released when the inspector locks itself. The keys of the vault are wiped with the last reference to the vault.
+    let pages = Locked<InspectorPages?>(InspectorPages(vault: vault, settings: settings))
     site = WebSite(
       frame: PageFrame(
         name: name, standing: settings.isWritable ? "can be changed" : "read-only", pages: InspectorPages.all),
       idleMilliseconds: Int64(settings.idleSeconds) * 1000, environment: vault.environment,
       onLock: {
-        vault.close()
+        let locked = pages.withLock { pages in
+          defer { pages = nil }
+          return pages
+        }
+        locked?.vault.close()
         onLock()
       },
-      respond: { call in await offload { pages.response(to: call) } })
+      respond: { call in
+        guard let open = pages.withLock({ $0 }) else { return .page(InspectorPages.closed) }
+        return await offload { open.response(to: call) }
+      })
   }
 
   /// Begins to listen.

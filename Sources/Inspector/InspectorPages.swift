@@ -42,6 +42,9 @@ struct InspectorPages: Sendable {
     }
   }
 
+  /// The page for a request that was under way when the inspector locked itself.
+  static let closed = WebPage("Locked", status: 403, "<p>The vault was closed. Start the inspector again.</p>")
+
   func response(to call: WebCall) -> WebResponse {
     do {
       guard Files.exists(vault.databasePath) else {

@@ -1,6 +1,10 @@
+import CipherSQL
 import Foundation
+import Platform
+import RestorationModel
 import TestSupport
 import Testing
+import VaultKeys
 import VaultStore
 
 @testable import Inspector
@@ -99,6 +103,38 @@ import VaultStore
     #expect(inspected.locks.withLock { $0 } == 1)
     #expect(throws: (any Error).self) { try inspected.vault.status() }
     #expect(try inspected.browser.get(inspected.path).status == 403)
+  }
+
+  @Test("A locked inspector releases the vault, so that its keys are wiped and its key can be rotated")
+  func releasedVault() async throws {
+    let folder = try TemporaryFolder()
+    let clock = TestClock(isRunning: false)
+    let (inspector, path) = try Self.inspector(in: folder, clock)
+    let link = try inspector.start("127.0.0.1:0")
+    let browser = try Browser(link)
+    _ = try browser.get(String(link.dropFirst("http://127.0.0.1:\(browser.port)".count)))
+    #expect(try browser.get("/").status == 200)
+    await #expect(throws: (any Error).self) { try await Task.detached { try Self.rotate(path) }.value }
+    clock.advance(by: .seconds(61))
+    #expect(try browser.get("/").status == 403)
+    try await Task.detached { try Self.rotate(path) }.value
+    await inspector.stop()
+  }
+
+  private static func inspector(in folder: TemporaryFolder, _ clock: TestClock) throws -> (Inspector, String) {
+    let environment = Environment(clock: clock.clock, random: .repeatable(7))
+    let path = folder.file("v.vault")
+    let vault = try Vault.create(
+      at: path, schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
+      secret: keyFileSecret(), configuration: Configuration(environment: environment))
+    var settings = Inspector.Settings()
+    settings.idleSeconds = 60
+    return (Inspector(vault, name: "v", settings: settings) {}, path)
+  }
+
+  private static func rotate(_ path: String) throws {
+    let vault = try Vault.open(at: path, with: keyFileSecret(), schemas: [RestorationSchema.schema])
+    _ = try vault.rotateKey(.databaseKey)
   }
 
   @Test("Two inspectors of one vault have two sessions")
