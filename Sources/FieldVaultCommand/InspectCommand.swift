@@ -27,6 +27,8 @@ enum InspectCommand: ProgramCommand {
     settings.isWritable = context.arguments.flag("write")
     settings.idleSeconds = (try context.arguments.integer("idle", in: 1...1440) ?? 15) * 60
     settings.user = Terminal.variable("USER") ?? settings.user
+    settings.schemas = CommandContext.shippedSchemas
+    settings.hint = { $0.hint }
     let listen = try context.arguments.required("listen")
     let (locks, locked) = AsyncStream.makeStream(of: Void.self)
     let inspector = try inspector(context, settings) { locked.yield() }

@@ -1,6 +1,7 @@
 import CipherSQL
 import HTTPServer
 import Platform
+import SyncModel
 import VaultStore
 import WebPages
 
@@ -20,6 +21,11 @@ public final class Inspector: Sendable {
     /// The name of the user, who is stored with a resolved conflict.
     public var user = "inspector"
 
+    /// The schemas that the program knows, for the check of the vault.
+    public var schemas: [Schema] = []
+    /// Words a remedy in terms of the program.
+    public var hint: @Sendable (Remedy) -> String = { "\($0)" }
+
     /// An inspector that changes nothing.
     public init() {}
   }
@@ -29,7 +35,7 @@ public final class Inspector: Sendable {
   ///   - onLock: called once when the inspector has locked itself and closed the vault.
   public init(_ vault: Vault, name: String, settings: Settings = Settings(), onLock: @escaping @Sendable () -> Void) {
     // Released when the inspector locks itself. The keys of the vault are wiped with the last reference to the vault.
-    let pages = Locked<InspectorPages?>(InspectorPages(vault: vault, settings: settings))
+    let pages = Locked<InspectorPages?>(InspectorPages(vault, settings))
     site = WebSite(
       frame: PageFrame(
         name: name, standing: settings.isWritable ? "can be changed" : "read-only", pages: InspectorPages.all),

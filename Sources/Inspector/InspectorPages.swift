@@ -14,12 +14,17 @@ import WebPages
 struct InspectorPages: Sendable {
   let vault: Vault
   let settings: Inspector.Settings
+  let checks: DoctorRun
+
+  init(_ vault: Vault, _ settings: Inspector.Settings) {
+    (self.vault, self.settings, checks) = (vault, settings, DoctorRun(vault, settings.schemas))
+  }
 
   /// The pages that every page links to.
   static let all: [(title: String, link: Link)] = [
     ("Overview", Link("/")), ("Records", Link("/records")), ("Search", Link("/search")), ("Outbox", Link("/outbox")),
     ("Conflicts", Link("/conflicts")), ("Sync rounds", Link("/rounds")), ("Photos and files", Link("/files")),
-    ("Storage", Link("/storage")), ("Keys", Link("/keys")),
+    ("Storage", Link("/storage")), ("Keys", Link("/keys")), ("Doctor", Link("/doctor")),
   ]
 
   /// The greatest number of rows that are counted for a number on a page. More are shown as `10,000+`.
@@ -53,12 +58,13 @@ struct InspectorPages: Sendable {
           text: "Its database was moved, deleted or encrypted under a new key. Start the inspector again.")
       }
       guard let form = call.form else { return try page(call) }
-      guard settings.isWritable else { throw Problem.readOnly }
+      // A check changes nothing.
+      guard settings.isWritable || call.path.hasPrefix("/doctor/") else { throw Problem.readOnly }
       return .redirect(try change(call.path, form))
     } catch let problem as Problem {
       return .page(WebPage(problem.title, status: problem.status, "<p>\(problem.text)</p>"))
     } catch let error as VaultError {
-      return .page(WebPage(Self.title(of: error), status: Self.status(of: error), Self.explanation(of: error)))
+      return .page(WebPage(Self.title(of: error), status: Self.status(of: error), explanation(of: error)))
     } catch {
       return .page(
         WebPage("The page cannot be shown", status: 500, "<p>\(HTML.value("\(error)"))</p><p>Nothing was changed.</p>"))
@@ -80,6 +86,7 @@ struct InspectorPages: Sendable {
     case "/file": try file(call)
     case "/storage": .page(try storage())
     case "/keys": .page(try keys())
+    case "/doctor": .page(doctor(call))
     default: throw Problem.noPage
     }
   }
@@ -95,6 +102,12 @@ struct InspectorPages: Sendable {
       let removed = try vault.discard([try required("id", form)])
       return Link("/outbox").with("done", removed > 0 ? "removed" : "discarded")
     case "/conflict/resolve": return try resolve(form)
+    case "/doctor/start":
+      checks.start()
+      return Link("/doctor")
+    case "/doctor/cancel":
+      checks.cancel()
+      return Link("/doctor")
     default: throw Problem.noPage
     }
   }
@@ -133,8 +146,8 @@ struct InspectorPages: Sendable {
     }
   }
 
-  private static func explanation(of error: VaultError) -> HTML {
-    let hint: HTML = error.hint.map { "<p>\(HTML.value($0))</p>" } ?? ""
+  private func explanation(of error: VaultError) -> HTML {
+    let hint: HTML = error.remedy.map { "<p>\(HTML.value(settings.hint($0)))</p>" } ?? ""
     return "<p>\(HTML.value(error.message))</p>\(hint)<p>Nothing was changed.</p>"
   }
 

@@ -6,6 +6,8 @@ package struct WebPage: Sendable {
   package let body: HTML
   /// The HTTP status.
   package var status = 200
+  /// The seconds after which a browser loads the page again; `nil` for a page that stays.
+  package var refreshSeconds: Int?
   /// The result of the form that led to the page, as a sentence.
   package var notice: String?
 

@@ -244,8 +244,9 @@ package final class WebSite: Sendable {
 
   private func html(_ page: WebPage, hasPages: Bool) -> Response {
     let source = frame.source(of: page, hasPages: hasPages)
-    return finished(
-      Response(status: page.status, contentType: "text/html; charset=utf-8", body: Array(source.utf8)))
+    var response = Response(status: page.status, contentType: "text/html; charset=utf-8", body: Array(source.utf8))
+    if let seconds = page.refreshSeconds { response.headers.append(("Refresh", String(seconds))) }
+    return finished(response)
   }
 
   private func redirect(_ link: Link, headers: [(name: String, value: String)] = []) -> Response {

@@ -39,7 +39,7 @@ import Testing
       paths.isSuperset(of: [
         "/", "/records", "/record", "/search", "/outbox", "/operation", "/conflicts", "/conflict", "/rounds", "/files",
         "/file",
-        "/storage", "/keys",
+        "/storage", "/keys", "/doctor",
       ]))
   }
 
@@ -164,6 +164,33 @@ import Testing
     #expect(try inspected.browser.post("/outbox/discard", ["id": id]).headers["location"] == "/outbox?done=removed")
     #expect(throws: VaultError.self) { try inspected.vault.operation(id) }
     #expect(try inspected.browser.post("/outbox/discard", ["id": id]).status == 404)
+  }
+
+  @Test("The doctor checks the vault beside the pages, also in a read-only inspector", arguments: [true, false])
+  func doctor(isWritable: Bool) throws {
+    let inspected = try InspectedVault(isWritable: isWritable)
+    try inspected.fill()
+    try inspected.enter()
+    #expect(try inspected.browser.get("/doctor").text.contains("Check now"))
+    #expect(try inspected.browser.get("/").text.contains("not checked since"))
+    #expect(try inspected.browser.post("/doctor/start", [:]).headers["location"] == "/doctor")
+    try blockUntil("the check has ended") {
+      let page = try inspected.browser.get("/doctor?still=1").text
+      return !page.contains("Cancel")
+    }
+    let page = try inspected.browser.get("/doctor").text
+    #expect(page.contains("checked: <bdi>the keyring") && page.contains("Result of"))
+    #expect(try inspected.browser.get("/").text.contains("no problems found"))
+  }
+
+  @Test("A check that is cancelled ends without a result")
+  func cancelledCheck() throws {
+    let inspected = try InspectedVault()
+    let checks = DoctorRun(inspected.vault, [])
+    checks.start()
+    checks.cancel()
+    try blockUntil("the check has ended") { checks.state.step == nil }
+    #expect(checks.state.last == nil && checks.state.problem == "The check was cancelled.")
   }
 
   @Test("A thumbnail is a picture, and a file of a user is only saved")

@@ -45,6 +45,18 @@ public final class Doctor {
     lock = try VaultLock(path: layout.lock, mode: .shared)
   }
 
+  /// A doctor for a vault that is open. It needs no secret while the keyring of the vault is current.
+  init(_ vault: Vault, schemas: [Schema], progress: @escaping (String) throws -> Void) throws {
+    layout = vault.layout
+    (self.schemas, self.progress) = (schemas, progress)
+    secret = {
+      throw VaultError(.busy, "the keyring of the vault was changed while it was open", hint: "open the vault again")
+    }
+    environment = vault.environment
+    keys = vault.keyring
+    lock = try VaultLock(path: layout.lock, mode: .shared)
+  }
+
   /// Performs all checks that are possible. Checkpoints the write-ahead log and changes nothing else.
   /// - Throws: `KeyError` when the secret opens no key slot; the errors of the progress callback. Problems of the
   ///   vault are findings, not errors.
@@ -144,6 +156,19 @@ public final class Doctor {
     }
     diagnosis.checked.append("the generations: number \(current) is current and present")
     return true
+  }
+}
+
+extension Vault {
+  /// Performs all checks of ``Doctor`` on this vault while it is open.
+  /// - Parameters:
+  ///   - schemas: the schemas that the program knows.
+  ///   - progress: receives a description of each step before it starts. It may throw to cancel.
+  /// - Throws: ``VaultError`` with `busy`; the errors of the progress callback.
+  public func examine(
+    schemas: [Schema] = [], progress: @escaping (String) throws -> Void = { _ in }
+  ) throws -> Diagnosis {
+    try Doctor(self, schemas: schemas, progress: progress).examine()
   }
 }
 

@@ -1,0 +1,76 @@
+import Platform
+import SyncModel
+import VaultStore
+import WebPages
+
+extension InspectorPages {
+  /// The seconds after which the page of a running check loads itself again.
+  private static let refreshSeconds = 2
+
+  /// The check of the vault: its step while it runs, and the findings of the last one.
+  func doctor(_ call: WebCall) -> WebPage {
+    let state = checks.state
+    var body: HTML = ""
+    var page: WebPage
+    if let step = state.step {
+      let isStill = call.query["still"] != nil
+      let toggle =
+        isStill
+        ? HTML.link(Link("/doctor"), "Refresh every \(Self.refreshSeconds) seconds")
+        : HTML.link(Link("/doctor").with("still", "1"), "Stop refreshing")
+      body += """
+        <p role="status">\(HTML.value(step))</p><p>\(HTML.link(Link("/doctor").with("still", "1"), "Refresh")), \(toggle)</p>
+        \(HTML.form(Link("/doctor/cancel"), token: call.token, "<button>Cancel</button>"))
+        """
+      page = WebPage("Doctor", body + result(state))
+      page.refreshSeconds = isStill ? nil : Self.refreshSeconds
+      return page
+    }
+    if let problem = state.problem { body += "<p class=\"warn\">\(HTML.value(problem))</p>" }
+    body += HTML.form(
+      Link("/doctor/start"), token: call.token,
+      """
+      <p>Checks the keyring, every page of the database, its tables, indexes and references, the state of sync, and the files.
+      Changes nothing.</p><button>Check now</button>
+      """)
+    page = WebPage("Doctor", body + result(state))
+    return page
+  }
+
+  private func result(_ state: DoctorRun.State) -> HTML {
+    guard let (diagnosis, endedAt) = state.last else { return "" }
+    let time = Self.time(WireTime.text(endedAt))
+    let rows = diagnosis.findings.map { finding -> HTML in
+      let style = finding.severity == .damage ? "bad" : finding.severity == .warning ? "warn" : ""
+      return HTML.row([
+        "<span class=\"\(style)\">\(finding.severity.rawValue)</span>", "\(finding.check)", HTML.value(finding.what),
+        HTML.value(finding.meaning), HTML.value(settings.hint(finding.next)),
+      ])
+    }
+    let checked = (diagnosis.checked.map { ("checked", $0) } + diagnosis.unchecked.map { ("not checked", $0) }).map {
+      entry in
+      "<li>\(entry.0): \(HTML.value(entry.1))</li>" as HTML
+    }
+    let findings: HTML =
+      rows.isEmpty
+      ? "<p class=\"good\">No problems found.</p>"
+      : HTML.table("Findings", ["severity", "check", "finding", "meaning", "next step"], rows)
+    return HTML.section("Result of \(WireTime.text(endedAt))", "<p>Ended \(time) UTC</p>\(findings)<ul>\(checked)</ul>")
+  }
+
+  /// The last result as a link, for the overview.
+  var doctorLink: HTML {
+    let state = checks.state
+    let text: HTML =
+      if state.step != nil {
+        "being checked"
+      } else if let last = state.last {
+        last.diagnosis.isOK
+          ? "<span class=\"good\">no problems found</span>"
+          : "<span class=\"bad\">\(last.diagnosis.findings.count) findings</span>"
+      } else {
+        "not checked since this page was opened"
+      }
+    return HTML.link(Link("/doctor"), text)
+  }
+}
