@@ -39,7 +39,7 @@ public enum SQLText {
   }
 
   /// Returns the name inside quotes, with its doubled quotes undoubled.
-  static func name(in quoted: ArraySlice<UInt8>) -> String {
+  package static func name(in quoted: ArraySlice<UInt8>) -> String {
     let inner = quoted.dropFirst().dropLast()
     guard let close = quoted.last, close != UInt8(ascii: "]") else { return String(decoding: inner, as: UTF8.self) }
     var name: [UInt8] = []

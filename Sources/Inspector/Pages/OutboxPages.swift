@@ -8,12 +8,8 @@ extension InspectorPages {
   /// The operations that the server has not acknowledged, in sending order.
   func outbox(_ call: WebCall) throws -> WebPage {
     let isFailed = call.query["status"] == "failed"
-    var entries: [OutboxEntry] = []
-    if isFailed {
-      entries = try vault.failedOperations(limit: Self.operationLimit + 1)
-    } else {
-      try vault.forEachOperation(limit: Self.operationLimit + 1) { entries.append($0) }
-    }
+    let limit = Self.operationLimit + 1
+    let entries = try isFailed ? vault.failedOperations(limit: limit) : vault.firstOperations(limit: limit)
     let notice: String? =
       switch call.query["done"] {
       case "discarded": "The operation was discarded. Its record has the server's version again."

@@ -57,22 +57,42 @@ public struct OutboxEntry: Sendable, Hashable {
 
 extension Vault {
   /// Calls a closure with the operations in the order in which they are sent.
-  /// - Parameters:
-  ///   - completed: whether to include acknowledged operations.
-  ///   - limit: the greatest number of operations; `nil` for all.
-  public func forEachOperation(
-    completed: Bool = false, limit: Int? = nil, _ body: (OutboxEntry) throws -> Void
-  ) throws {
+  /// - Parameter completed: whether to include acknowledged operations.
+  public func forEachOperation(completed: Bool = false, _ body: (OutboxEntry) throws -> Void) throws {
     try database.read { connection in
       let condition: SQL = completed ? "1" : "completedAt IS NULL"
       try connection.forEach(
-        """
-        SELECT \(OutboxEntry.columns) FROM OfflineSyncQueue WHERE \(condition) ORDER BY priority, queueNumber
-        LIMIT \(limit ?? -1)
-        """
+        "SELECT \(OutboxEntry.columns) FROM OfflineSyncQueue WHERE \(condition) ORDER BY priority, queueNumber"
       ) { row in try body(try OutboxEntry(row)) }
     }
   }
+
+  /// Returns the first unfinished operations in the order in which they are sent. The cost does not grow with the number of operations
+  /// that are ready.
+  public func firstOperations(limit: Int) throws -> [OutboxEntry] {
+    try database.read { connection in
+      var entries: [(number: Int64, entry: OutboxEntry)] = []
+      // Each part has an index, and together they are all unfinished operations.
+      for part in Self.unfinishedParts {
+        try connection.forEach(
+          """
+          SELECT \(OutboxEntry.columns), queueNumber FROM OfflineSyncQueue WHERE \(raw: part)
+          ORDER BY priority, queueNumber LIMIT \(limit)
+          """
+        ) { row in entries.append((try row.decode(at: 12), try OutboxEntry(row))) }
+      }
+      entries.sort { ($0.entry.priority, $0.number) < ($1.entry.priority, $1.number) }
+      return entries.prefix(limit).map(\.entry)
+    }
+  }
+
+  /// The conditions of the indexes of unfinished operations, without overlaps.
+  static let unfinishedParts = [
+    "status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL",
+    "status = 'pending' AND scheduledAt IS NOT NULL",
+    "parkedBehind IS NOT NULL AND status = 'pending' AND scheduledAt IS NULL",
+    "status = 'processing' OR status = 'failed' OR status = 'conflict'",
+  ]
 
   /// Returns failed operations, the oldest first.
   public func failedOperations(limit: Int) throws -> [OutboxEntry] {

@@ -39,6 +39,13 @@ enum ListCommand: ProgramCommand {
     let vault = try context.openVault()
     let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
     try sayHowOld(entity, vault, context)
+    if let condition = selection.condition {
+      for field in ConditionText(condition).textsComparedWithNumbers(entity) {
+        context.hint(
+          "\(field) is text and is compared as text, so that '9' is greater than '10'. As a number: CAST(\(field) AS REAL)"
+        )
+      }
+    }
     var format = RowFormat(entity)
     if let names {
       try format.show(only: names, of: entity.type)

@@ -75,12 +75,25 @@ public struct RecordReader {
     _ entity: Entity, _ selection: RecordSelection, _ body: (borrowing Row) throws -> Void
   ) throws {
     let query = try sql(entity, selection)
-    guard selection.condition != nil else { return try connection.forEach(query, body) }
+    guard let condition = selection.condition else { return try connection.forEach(query, body) }
     do {
       try connection.forEach(query, body)
     } catch let error as SQLError {
-      guard let name = error.unknownColumn, entity.table.column(name) == nil else { throw error }
-      throw entity.unknownField(name)
+      if let name = error.unknownColumn, entity.table.column(name) == nil, !ConditionText(condition).hasQuery {
+        throw entity.unknownField(name)
+      }
+      throw try mistake(in: condition, entity) ?? error
+    }
+  }
+
+  /// Returns the error of a condition without the parentheses around it, which a message about its syntax would name.
+  private func mistake(in condition: String, _ entity: Entity) throws -> SQLError? {
+    do {
+      // Compiled, and not performed.
+      try connection.forEach("EXPLAIN SELECT 1 FROM \(identifier: entity.table.name) WHERE \(raw: condition)") { _ in }
+      return nil
+    } catch let error as SQLError {
+      return error
     }
   }
 
