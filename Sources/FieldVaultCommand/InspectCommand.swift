@@ -74,7 +74,7 @@ enum InspectCommand: ProgramCommand {
       }
       try context.output.flush()
       context.note("Open the link in a browser on this machine. It works once. Control-C ends the page.")
-    case .locked: context.note("Nobody used the page, so the vault was closed. Control-C ends the program.")
+    case .locked: context.note("The page was idle for too long, so the vault was closed. Control-C ends the program.")
     }
   }
 }

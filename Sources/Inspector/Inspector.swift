@@ -18,7 +18,7 @@ public final class Inspector: Sendable {
     public var isWritable = false
     /// The time without a request after which the inspector locks itself, in seconds.
     public var idleSeconds = 900
-    /// The name of the user, who is stored with a resolved conflict.
+    /// The name of the user, which is stored with a resolved conflict.
     public var user = "inspector"
 
     /// The schemas that the program knows, for the check of the vault.

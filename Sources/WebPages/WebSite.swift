@@ -236,7 +236,7 @@ package final class WebSite: Sendable {
       plain(
         WebPage(
           "Locked", status: 403,
-          "<p>Nobody used this page for a while, so the vault was closed. Start the program again for a new link.</p>"))
+          "<p>The page was idle for too long and was closed. Start the program again for a new link.</p>"))
     }
   }
 

@@ -5,7 +5,7 @@ import Testing
   import Glibc
 #endif
 
-/// A browser without a screen: it keeps the cookie, and sends what a test wants.
+/// A browser without a screen: it keeps the cookie and sends the requests of a test.
 final class Browser {
   let port: UInt16
   var cookie: String?
@@ -28,7 +28,7 @@ final class Browser {
   }
 
   /// Sends a form.
-  /// - Parameter origin: the Origin header; empty for none.
+  /// - Parameter origin: the Origin header; empty to leave the header out.
   func post(
     _ path: String, _ fields: [String: String], origin: String? = nil, token: String? = nil
   ) throws -> Reply {

@@ -43,7 +43,7 @@ import Testing
       ]))
   }
 
-  @Test("A record shows its fields, both directions of its references, its operation and what it waits for")
+  @Test("A record shows its fields, its references in both directions, its operation, and the operations before it")
   func record() throws {
     let inspected = try InspectedVault()
     try inspected.fill()
@@ -127,7 +127,7 @@ import Testing
     #expect(try inspected.browser.post("/conflict/resolve", form).status != 303)
   }
 
-  @Test("A choice that is none, or a value that the field refuses, changes nothing")
+  @Test("An unknown choice, or a value that the field refuses, changes nothing")
   func badChoices() throws {
     let inspected = try InspectedVault()
     let conflict = try inspected.makeConflict()

@@ -9,7 +9,7 @@ import VaultStore
 
 @testable import Inspector
 
-/// Who may see the inspector.
+/// Access to the inspector.
 @Suite(.serialized) struct SafetyTests {
   @Test("The link opens one browser, with a cookie that scripts and other sites cannot use")
   func link() throws {
@@ -89,7 +89,7 @@ import VaultStore
     }
   }
 
-  @Test("An inspector that nobody uses locks itself and closes the vault")
+  @Test("An idle inspector locks itself and closes the vault")
   func idle() throws {
     let inspected = try InspectedVault()
     try inspected.enter()

@@ -5,7 +5,7 @@ import Testing
 @testable import WebPages
 
 @Suite struct HTMLTests {
-  /// Reads the text of markup that must have no element: what a browser shows.
+  /// Returns the text that a browser shows for markup without elements.
   private func shown(_ source: String) -> String {
     var text = source
     for (entity, character) in [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#13;", "\r")] {
