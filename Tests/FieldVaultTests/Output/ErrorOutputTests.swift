@@ -51,7 +51,7 @@ struct ErrorOutputTests {
       BadCase(["list", "Room", "--where", "titel = 'x'"], 4, "Room has no field 'titel'", "did you mean 'title'?"),
       BadCase(["list", "Room", "--where", "OfflineRoom.titel = 'x'"], 4, "did you mean 'title'?"),
       BadCase(["list", "Room", "--where", "\"titel\" = 'x'"], 4, "Room has no field 'titel'"),
-      BadCase(["list", "Room", "--where", "title ="], 10, "syntax error"),
+      BadCase(["list", "Room", "--where", "title ="], 10, "incomplete input"),
       BadCase(["list", "Room", "--order", "titel"], 4, "did you mean 'title'?"),
       BadCase(["put", "Room", "titel=x"], 4, "did you mean 'title'?"),
       BadCase(["query", "SELECT titel FROM OfflineRoom"], 10, "no such column: titel", "did you mean 'title'?"),
