@@ -73,15 +73,19 @@ final class CommandContext {
   /// - Parameters:
   ///   - secret: the secret, if it is known already.
   ///   - adding: schemas to add to the vault.
+  ///   - concurrent: whether the command reads while it writes. Any other command needs one connection only, which saves
+  ///     the parsing of the schema for another one.
   func openVault(
     outdated: Vault.OutdatedSchema = .refuse, with secret: UnlockSecret? = nil,
-    adding: [(source: SchemaSource, schema: Schema)] = []
+    adding: [(source: SchemaSource, schema: Schema)] = [], concurrent: Bool = false
   ) throws -> Vault {
     let path = try vaultPath()
     _ = try Vault.existing(path)
+    var configuration = try configuration()
+    if !concurrent { configuration.readerCount = 0 }
     let vault = try Vault.open(
       at: path, with: try secret ?? self.secret(), schemas: Self.shippedSchemas, adding: adding, outdated: outdated,
-      configuration: try configuration())
+      configuration: configuration)
     opened = vault
     return vault
   }

@@ -27,6 +27,8 @@ public class Connection {
   package final let environment: Environment
   /// The cache of the values that are derived from the schema of the database.
   package final let schemaCache: SchemaCache
+  /// The catalogue that this connection has read last without the cache.
+  final var lastCatalog: CatalogReading?
   // Released after the handle was closed. `nil` for the environment of the operating system.
   private final let sqlEnvironment: SQLEnvironment?
 

@@ -160,7 +160,11 @@ extension Catalog {
 
   /// Reads the catalogue of a database, in the transaction in which its digest was computed.
   package static func read(from connection: Connection, digest: SchemaDigest) throws -> Catalog {
-    try connection.schemaCache.value(for: digest) { try readWhole(from: connection) }
+    try connection.schemaCache.value(for: digest) {
+      let reading = try CatalogReading(of: connection, following: connection.lastCatalog)
+      connection.lastCatalog = reading
+      return reading.catalog
+    }
   }
 
   /// Returns a digest of the definitions that determine the catalogue. Their order counts, because SQLite lists the
@@ -175,6 +179,11 @@ extension Catalog {
 
   /// Reads the catalogue of a database without the cache.
   static func readWhole(from connection: Connection) throws -> Catalog {
+    try CatalogReading(of: connection, following: nil).catalog
+  }
+
+  /// Reads the tables of a database, except those that `known` returns.
+  fileprivate static func tables(of connection: Connection, _ known: (String) -> Table?) throws -> [Table] {
     let list = try connection.fetchRows(
       """
       SELECT list.name, list.type, list.wr, list.strict, master.sql
@@ -183,10 +192,9 @@ extension Catalog {
         AND list.name <> 'SchemaMigration' AND master.type IN ('table', 'view')
       ORDER BY list.name
       """, as: String.self, String.self, Bool.self, Bool.self, String.self)
-    return Catalog(
-      tables: try list.map { name, kind, isWithoutRowID, isStrict, sql in
-        try table(name, kind, isWithoutRowID: isWithoutRowID, isStrict: isStrict, sql, connection)
-      })
+    return try list.map { name, kind, isWithoutRowID, isStrict, sql in
+      try known(name) ?? table(name, kind, isWithoutRowID: isWithoutRowID, isStrict: isStrict, sql, connection)
+    }
   }
 
   private static func table(
@@ -328,5 +336,40 @@ extension Connection {
     let result = sqlite3_table_column_metadata(handle, "main", table, column, nil, &collation, nil, nil, nil)
     guard result == SQLITE_OK, let collation else { return "BINARY" }
     return String(cString: collation)
+  }
+}
+
+/// A catalogue with the definitions that it was read from. The next reading of the same connection takes over the tables that
+/// have not changed: a migration reads the catalogue after each file, and a file changes a few tables.
+struct CatalogReading {
+  let catalog: Catalog
+  /// The texts of a table and of its indexes in the order of their creation, by the lower-case name of the table. Bytes,
+  /// because two texts may be equal for Swift and differ for SQLite.
+  private let definitions: [String: [[UInt8]]]
+  /// Whether temporary tables may hide others.
+  private let hasTemporary: Bool
+
+  fileprivate init(of connection: Connection, following last: CatalogReading?) throws {
+    let rows = try connection.fetchRows(
+      "SELECT tbl_name, type, name, sql FROM sqlite_schema WHERE type <> 'trigger' ORDER BY rowid",
+      as: String.self, String.self, String.self, String?.self)
+    let definitions = Dictionary(grouping: rows) { $0.0.lowercased() }.mapValues { rows in
+      rows.flatMap { [Array($0.1.utf8), Array($0.2.utf8), Array(($0.3 ?? "").utf8)] }
+    }
+    let temporary = try connection.fetchOne("SELECT EXISTS (SELECT 1 FROM sqlite_temp_schema)", as: Bool.self)
+    (self.definitions, hasTemporary) = (definitions, temporary ?? true)
+    guard let last, !hasTemporary, !last.hasTemporary else {
+      catalog = Catalog(tables: try Catalog.tables(of: connection) { _ in nil })
+      return
+    }
+    let known = Dictionary(uniqueKeysWithValues: last.catalog.tables.map { ($0.name, $0) })
+    catalog = Catalog(
+      tables: try Catalog.tables(of: connection) { name in
+        // A view depends on other tables, and a reference on the names and the key of the referenced table.
+        guard let table = known[name], table.kind == .table else { return nil }
+        let names = [name] + table.foreignKeys.map(\.table)
+        let isSame = names.allSatisfy { definitions[$0.lowercased()] == last.definitions[$0.lowercased()] }
+        return isSame ? table : nil
+      })
   }
 }
