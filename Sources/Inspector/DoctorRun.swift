@@ -9,8 +9,8 @@ final class DoctorRun: Sendable {
     /// The step that is under way; `nil` if no check runs.
     var step: String?
     var isCancelled = false
-    /// The last result and the time of its end, in milliseconds since 1970-01-01 UTC.
-    var last: (diagnosis: Diagnosis, endedAt: Int64)?
+    /// The result of the last check of this page. Results with damage are not stored in the vault.
+    var last: StoredDiagnosis?
     /// The reason why the last check ended without a result.
     var problem: String?
   }
@@ -24,6 +24,12 @@ final class DoctorRun: Sendable {
   init(_ vault: Vault, _ schemas: [Schema]) { (self.vault, self.schemas) = (vault, schemas) }
 
   var state: State { current.withLock { $0 } }
+
+  /// Returns the latest result, of this page or of another program.
+  func last() throws -> StoredDiagnosis? {
+    guard let stored = try vault.lastDiagnosis() else { return state.last }
+    return state.last.map { $0.endedAt >= stored.endedAt ? $0 : stored } ?? stored
+  }
 
   /// Starts a check, unless one runs.
   func start() {
@@ -44,7 +50,8 @@ final class DoctorRun: Sendable {
     current.withLock { state in
       state.step = nil
       switch result {
-      case .success(let diagnosis): state.last = (diagnosis, vault.environment.now)
+      case .success(let diagnosis):
+        state.last = StoredDiagnosis(diagnosis: diagnosis, endedAt: vault.environment.now)
       case .failure(let error): state.problem = error is Cancelled ? "The check was cancelled." : "\(error)"
       }
     }

@@ -58,7 +58,7 @@ struct InspectorPages: Sendable {
           text: "Its database was moved, deleted or encrypted under a new key. Start the inspector again.")
       }
       guard let form = call.form else { return try page(call) }
-      // A check changes nothing.
+      // A check changes nothing but its stored result.
       guard settings.isWritable || call.path.hasPrefix("/doctor/") else { throw Problem.readOnly }
       return .redirect(try change(call.path, form))
     } catch let problem as Problem {
@@ -86,7 +86,7 @@ struct InspectorPages: Sendable {
     case "/file": try file(call)
     case "/storage": .page(try storage())
     case "/keys": .page(try keys())
-    case "/doctor": .page(doctor(call))
+    case "/doctor": .page(try doctor(call))
     default: throw Problem.noPage
     }
   }

@@ -127,6 +127,36 @@ import Testing
     #expect(try inspected.browser.post("/conflict/resolve", form).status != 303)
   }
 
+  @Test("The pages of the conflicts have each conflict once, in order")
+  func conflictPages() throws {
+    let inspected = try InspectedVault()
+    let open = try inspected.makeConflict()
+    try inspected.vault.database.write { connection in
+      for number in 0..<450 {
+        try connection.execute(
+          """
+          INSERT INTO OfflineConflictResolution (conflictId, entityType, entityId, entityUuid, conflictType, localVersion,
+            fields, detectedAt, resolvedAt, resolution)
+          SELECT \(UUID.version7().sqlText), entityType, 1000 + \(number), \(UUID.version7().sqlText), conflictType,
+            localVersion, fields, \("2026-01-01T00:00:0\(number % 5).000Z"), detectedAt, 'remote_wins'
+          FROM OfflineConflictResolution WHERE conflictId = \(open.id)
+          """)
+      }
+    }
+    try inspected.enter()
+    let ids = try inspected.vault.conflicts(resolved: true).map(\.conflictId)
+    var (seen, address): ([String], String?) = ([], "/conflicts?all=1")
+    while let page = address {
+      let text = try inspected.browser.get(page).text
+      seen += text.matches(of: /\/conflict\?id=([-0-9a-f]+)/).map { String($0.1) }
+      address = text.firstMatch(of: /href="(\/conflicts[^"]*after=[^"]*)"/).map { String($0.1.replacing("&amp;", with: "&")) }
+    }
+    #expect(seen == ids && ids.count == 451)
+    #expect(try inspected.browser.get("/conflicts").text.contains(open.id))
+    #expect(try inspected.browser.get("/conflicts?after=\(open.id)").text.contains("No conflicts."))
+    #expect(try inspected.browser.get("/conflicts?after=none").text.contains(open.id))
+  }
+
   @Test("An unknown choice, or a value that the field refuses, changes nothing")
   func badChoices() throws {
     let inspected = try InspectedVault()
@@ -172,7 +202,7 @@ import Testing
     try inspected.fill()
     try inspected.enter()
     #expect(try inspected.browser.get("/doctor").text.contains("Check now"))
-    #expect(try inspected.browser.get("/").text.contains("not checked since"))
+    #expect(try inspected.browser.get("/").text.contains("not checked yet"))
     #expect(try inspected.browser.post("/doctor/start", [:]).headers["location"] == "/doctor")
     try blockUntil("the check has ended") {
       let page = try inspected.browser.get("/doctor?still=1").text
@@ -181,6 +211,8 @@ import Testing
     let page = try inspected.browser.get("/doctor").text
     #expect(page.contains("checked: <bdi>the keyring") && page.contains("Result of"))
     #expect(try inspected.browser.get("/").text.contains("no problems found"))
+    // Another page of the vault shows the stored result.
+    #expect(try DoctorRun(inspected.vault, []).last()?.endedAt == inspected.vault.environment.now)
   }
 
   @Test("A check that is cancelled ends without a result")

@@ -3,16 +3,25 @@ import VaultStore
 import WebPages
 
 extension InspectorPages {
-  /// The conflicts that need a decision, or all of them.
+  private static let conflictLimit = 200
+
+  /// A page of the conflicts that need a decision, or of all of them.
   func conflicts(_ call: WebCall) throws -> WebPage {
     let includesResolved = call.query["all"] != nil
-    let entries = try vault.conflicts(resolved: includesResolved)
+    let found = try vault.conflicts(
+      resolved: includesResolved, after: call.query["after"], limit: Self.conflictLimit + 1)
+    let entries = found.prefix(Self.conflictLimit)
+    let list = Link("/conflicts").with("all", includesResolved ? "1" : nil)
+    var ways: HTML = call.query["after"] == nil ? "" : "<p>\(HTML.link(list, "First page"))</p>"
+    if found.count > entries.count, let last = entries.last {
+      ways += "<p>\(HTML.link(list.with("after", last.conflictId), "Next page"))</p>"
+    }
     let other =
       includesResolved
       ? HTML.link(Link("/conflicts"), "Open conflicts only")
       : HTML.link(Link("/conflicts").with("all", "1"), "Resolved conflicts too")
     let notice = call.query["done"] == "resolved" ? "The conflict is resolved. The next sync sends the result." : nil
-    if entries.isEmpty { return WebPage("Conflicts", notice: notice, "<p>No conflicts.</p><p>\(other)</p>") }
+    if entries.isEmpty { return WebPage("Conflicts", notice: notice, "<p>No conflicts.</p>\(ways)<p>\(other)</p>") }
     let rows = entries.map { entry in
       HTML.row([
         HTML.link(Link("/conflict").with("id", entry.conflictId), "\(entry.conflictType.replacing("_", with: " "))"),
@@ -23,7 +32,7 @@ extension InspectorPages {
     return WebPage(
       "Conflicts", notice: notice,
       HTML.table("Conflicts", ["conflict", "record", "fields", "found (UTC)", "resolved (UTC)"], rows)
-        + "<p>\(other)</p>")
+        + "\(ways)<p>\(other)</p>")
   }
 
   /// One conflict: base, local and remote version side by side, and a choice for each field.

@@ -8,7 +8,7 @@ extension InspectorPages {
   private static let refreshSeconds = 2
 
   /// The check of the vault: its step while it runs, and the findings of the last one.
-  func doctor(_ call: WebCall) -> WebPage {
+  func doctor(_ call: WebCall) throws -> WebPage {
     let state = checks.state
     var body: HTML = ""
     var page: WebPage
@@ -22,7 +22,7 @@ extension InspectorPages {
         <p role="status">\(HTML.value(step))</p><p>\(HTML.link(Link("/doctor").with("still", "1"), "Refresh")), \(toggle)</p>
         \(HTML.form(Link("/doctor/cancel"), token: call.token, "<button>Cancel</button>"))
         """
-      page = WebPage("Doctor", body + result(state))
+      page = WebPage("Doctor", try body + result())
       page.refreshSeconds = isStill ? nil : Self.refreshSeconds
       return page
     }
@@ -31,14 +31,15 @@ extension InspectorPages {
       Link("/doctor/start"), token: call.token,
       """
       <p>Checks the keyring, every page of the database, its tables, indexes and references, the state of sync, and the files.
-      Changes nothing.</p><button>Check now</button>
+      Changes nothing but the stored result.</p><button>Check now</button>
       """)
-    page = WebPage("Doctor", body + result(state))
+    page = WebPage("Doctor", try body + result())
     return page
   }
 
-  private func result(_ state: DoctorRun.State) -> HTML {
-    guard let (diagnosis, endedAt) = state.last else { return "" }
+  private func result() throws -> HTML {
+    guard let last = try checks.last() else { return "" }
+    let (diagnosis, endedAt) = (last.diagnosis, last.endedAt)
     let time = Self.time(WireTime.text(endedAt))
     let rows = diagnosis.findings.map { finding -> HTML in
       let style = finding.severity == .damage ? "bad" : finding.severity == .warning ? "warn" : ""
@@ -59,18 +60,14 @@ extension InspectorPages {
   }
 
   /// The last result as a link, for the overview.
-  var doctorLink: HTML {
-    let state = checks.state
+  func doctorLink() throws -> HTML {
+    if checks.state.step != nil { return HTML.link(Link("/doctor"), "being checked") }
+    guard let last = try checks.last() else { return HTML.link(Link("/doctor"), "not checked yet") }
+    let time = Self.time(WireTime.text(last.endedAt))
     let text: HTML =
-      if state.step != nil {
-        "being checked"
-      } else if let last = state.last {
-        last.diagnosis.isOK
-          ? "<span class=\"good\">no problems found</span>"
-          : "<span class=\"bad\">\(last.diagnosis.findings.count) findings</span>"
-      } else {
-        "not checked since this page was opened"
-      }
-    return HTML.link(Link("/doctor"), text)
+      last.diagnosis.isOK
+      ? "<span class=\"good\">no problems found</span>"
+      : "<span class=\"bad\">\(counted(last.diagnosis.findings.count, "finding"))</span>"
+    return HTML.link(Link("/doctor"), "\(text) on \(time) UTC")
   }
 }

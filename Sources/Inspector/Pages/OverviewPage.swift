@@ -17,7 +17,7 @@ extension InspectorPages {
     }
     let outbox = Link("/outbox")
     var sync: [(name: String, value: HTML)] = [
-      ("Doctor", doctorLink), ("Server", status.remoteURL.map { HTML.value($0) } ?? "none"),
+      ("Doctor", try doctorLink()), ("Server", status.remoteURL.map { HTML.value($0) } ?? "none"),
       ("Last sync (UTC)", status.lastSync.map { HTML.link(Link("/rounds"), Self.time($0)) } ?? "never"),
       ("Pending operations", number(status.pending, outbox)),
       ("Failed operations", number(status.failed, outbox.with("status", "failed"), "bad")),

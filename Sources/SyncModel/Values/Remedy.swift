@@ -1,6 +1,6 @@
 /// The action that resolves an error or a finding. It names no command: each program words the remedy in terms of its
 /// interface. New cases may be added.
-public enum Remedy: Hashable, Sendable {
+public enum Remedy: Hashable, Codable, Sendable {
   /// An action outside the program or on the data, worded for the user.
   case advice(String)
 

@@ -57,19 +57,21 @@ public final class Doctor {
     lock = try VaultLock(path: layout.lock, mode: .shared)
   }
 
-  /// Performs all checks that are possible. Checkpoints the write-ahead log and changes nothing else.
+  /// Performs all checks that are possible. Checkpoints the write-ahead log, stores the result in the vault unless it is damaged
+  /// (see ``StoredDiagnosis``), and changes nothing else.
   /// - Throws: `KeyError` when the secret opens no key slot; the errors of the progress callback. Problems of the
   ///   vault are findings, not errors.
   public func examine() throws -> Diagnosis {
     var diagnosis = Diagnosis()
+    var database: DatabaseAccess?
     if let keys = try openKeyring(&diagnosis) {
       let generation = keys.keyring.generation.number
       if checkGenerations(generation, &diagnosis) {
-        try checkDatabase(
-          DatabaseAccess(
-            path: layout.database(generation: generation), key: GuardedKey(bytes: keys.databaseKey),
-            environment: environment),
-          &diagnosis)
+        let access = DatabaseAccess(
+          path: layout.database(generation: generation), key: GuardedKey(bytes: keys.databaseKey),
+          environment: environment)
+        try checkDatabase(access, &diagnosis)
+        database = access
       }
     }
     try report("Checking the files")
@@ -77,7 +79,19 @@ public final class Doctor {
     checkOrphans(&diagnosis)
     checkSpace(&diagnosis)
     diagnosis.unchecked += unreadable.sorted()
+    if let database, !diagnosis.isDamaged, diagnosis.findings("opens").isEmpty { store(&diagnosis, in: database) }
     return diagnosis
+  }
+
+  private func store(_ diagnosis: inout Diagnosis, in access: DatabaseAccess) {
+    do {
+      let result = StoredDiagnosis(diagnosis: diagnosis, endedAt: environment.now)
+      try access.withDatabase { database in try database.write { try result.write(to: $0) } }
+    } catch {
+      diagnosis.add(
+        .note, "result", "the result was not stored in the vault: \(describe(error))",
+        meaning: "the vault shows the result of an earlier check", next: .checkVaultAgain)
+    }
   }
 
   func report(_ step: String) throws { try progress(step) }

@@ -1,9 +1,10 @@
+import CipherSQL
 import SyncModel
 
 /// A result of a check of a vault.
-public struct Finding: Sendable, Hashable {
+public struct Finding: Codable, Sendable, Hashable {
   /// The severity of a finding.
-  public enum Severity: String, Sendable {
+  public enum Severity: String, Codable, Sendable {
     /// Information without a problem.
     case note
     /// A problem that has not damaged any recorded data.
@@ -37,7 +38,7 @@ public struct Finding: Sendable, Hashable {
 }
 
 /// The result of a check of a vault.
-public struct Diagnosis: Sendable {
+public struct Diagnosis: Codable, Sendable {
   /// The findings, in the order of the checks.
   public internal(set) var findings: [Finding] = []
   /// Descriptions of the completed checks.
@@ -58,4 +59,36 @@ public struct Diagnosis: Sendable {
   ) {
     findings.append(Finding(severity, check, what: what, meaning: meaning, next: next))
   }
+}
+
+/// The result of the last check, with its time, as the vault stores it. A result with damage is not stored: nothing is written to a
+/// damaged file.
+public struct StoredDiagnosis: Codable, Sendable {
+  /// The result.
+  public let diagnosis: Diagnosis
+  /// The end of the check, in milliseconds since 1970-01-01 UTC.
+  public let endedAt: Int64
+
+  package init(diagnosis: Diagnosis, endedAt: Int64) { (self.diagnosis, self.endedAt) = (diagnosis, endedAt) }
+
+  private static let setting = "lastCheck"
+
+  /// Returns the stored result; `nil` before the first check, and for a result of a version that words it differently.
+  static func read(from connection: Connection) throws -> StoredDiagnosis? {
+    let text = try connection.fetchOne("SELECT value FROM Setting WHERE name = \(setting)", as: String?.self) ?? nil
+    return text.flatMap { try? JSONText($0).decoded() }
+  }
+
+  func write(to connection: WriteConnection) throws {
+    try connection.execute(
+      """
+      INSERT INTO Setting (name, value) VALUES (\(Self.setting), \(try JSONText(encoding: self)))
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value
+      """)
+  }
+}
+
+extension Vault {
+  /// Returns the last result of ``Doctor`` that is stored in this vault, or `nil`.
+  public func lastDiagnosis() throws -> StoredDiagnosis? { try database.read { try StoredDiagnosis.read(from: $0) } }
 }

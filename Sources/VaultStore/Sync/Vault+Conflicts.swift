@@ -76,6 +76,27 @@ extension Vault {
     }
   }
 
+  /// Returns one page of the conflicts, the oldest first. Only the versions of its conflicts are read.
+  /// - Parameters:
+  ///   - resolved: whether to include conflicts that a user or a policy resolved.
+  ///   - after: the id of the conflict before the page; `nil` for the first page, and also an id that no longer exists.
+  ///   - limit: the greatest number of conflicts on the page.
+  public func conflicts(resolved: Bool, after: String?, limit: Int) throws -> [ConflictEntry] {
+    try database.read { connection in
+      var condition: SQL = resolved ? "1" : "resolvedAt IS NULL"
+      let start = try after.flatMap { id in
+        try connection.fetchOne(
+          "SELECT detectedAt FROM OfflineConflictResolution WHERE conflictId = \(id)", as: String.self
+        )
+        .map { (time: $0, id: id) }
+      }
+      if let start {
+        condition = "\(condition) AND (detectedAt, conflictId) > (\(start.time), \(start.id))"
+      }
+      return try conflicts(condition, connection, limit: limit)
+    }
+  }
+
   /// Returns a conflict.
   /// - Throws: ``VaultError`` with `noSuchRecord`.
   public func conflict(_ id: String) throws -> ConflictEntry {
@@ -87,10 +108,12 @@ extension Vault {
     return entry
   }
 
-  private func conflicts(_ condition: SQL, _ connection: Connection) throws -> [ConflictEntry] {
+  private func conflicts(_ condition: SQL, _ connection: Connection, limit: Int = -1) throws -> [ConflictEntry] {
     var entries: [ConflictEntry] = []
+    // SQLite has no limit below 0.
     let query: SQL = """
       SELECT \(ConflictEntry.columns) FROM OfflineConflictResolution WHERE \(condition) ORDER BY detectedAt, conflictId
+      LIMIT \(limit)
       """
     try connection.forEach(query) { row in entries.append(try ConflictEntry(row)) }
     let catalog = syncCatalog

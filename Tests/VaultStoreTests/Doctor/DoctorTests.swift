@@ -24,6 +24,29 @@ import VaultKeys
     #expect(report.done.isEmpty && report.failed.isEmpty && report.salvaged == nil && after.isOK)
   }
 
+  @Test("The result is stored in the vault with its time, unless a file is damaged") func theResultIsStored() throws {
+    #expect(try stored() == nil)
+    let diagnosis = try examine()
+    let first = try #require(try stored())
+    #expect(first.diagnosis.findings == diagnosis.findings && first.diagnosis.checked == diagnosis.checked)
+    #expect(first.endedAt > 1_700_000_000_000)
+    let whole = try Data(contentsOf: URL(filePath: databasePath))
+    try damage([try pageCount() / 2])
+    let damaged = try Data(contentsOf: URL(filePath: databasePath))
+    #expect(try examine().isDamaged)
+    #expect(try Data(contentsOf: URL(filePath: databasePath)) == damaged)
+    try whole.write(to: URL(filePath: databasePath))
+    #expect(try stored()?.endedAt == first.endedAt)
+    #expect(try examine().findings("result").isEmpty)
+    #expect(try (stored()?.endedAt ?? 0) >= first.endedAt)
+  }
+
+  private func stored() throws -> StoredDiagnosis? {
+    let vault = try Vault.open(at: path, with: keyFileSecret(1))
+    defer { vault.close() }
+    return try vault.lastDiagnosis()
+  }
+
   @Test("A wrong secret and a missing vault are errors, not findings") func aWrongSecretIsNoFinding() throws {
     let doctor = try Doctor(path: path) { try keyFileSecret(2) }
     #expect { try doctor.examine() } throws: { ($0 as? KeyError)?.code == .wrongSecret }

@@ -10,7 +10,8 @@ enum DoctorCommand: ProgramCommand {
       Checks the keyring, every page of the database, its tables, indexes, references and full-text search, its \
       schema, and the files around it. It also checks a vault that cannot be opened, and other processes may use the \
       vault meanwhile. Each finding states its meaning and a remedy. Exits with 0 if there are no findings, \
-      with 5 if a file is damaged, and with 1 if another finding needs a manual repair. --repair removes leftovers of \
+      with 5 if a file is damaged, and with 1 if another finding needs a manual repair. The vault keeps the last result without \
+      damage, which `fieldvault inspect` shows. --repair removes leftovers of \
       interrupted work and repairs permissions, indexes, full-text search and derived triggers; it changes the database \
       only after a successful repair of a copy. If pages are damaged, it saves every readable record to a new vault, \
       NAME.salvaged.vault, and leaves the damaged vault unchanged.
