@@ -1,9 +1,8 @@
-import SyncModel
-
-/// UUIDs of records that a server created, equal on each device: version 8 of RFC 9562, built from SHA-256 as its
-/// appendix B.2 shows.
-enum NameUUID {
-  static func text(_ names: [String]) -> String {
+/// UUIDs that are derived from names and equal on each device: version 8 of RFC 9562, built from SHA-256 as its appendix
+/// B.2 shows.
+package enum NameUUID {
+  /// Returns the UUID of a list of names as lowercase text. The order of the names counts.
+  package static func text(_ names: [String]) -> String {
     var hash = SHA256()
     hash.add(SyncValue.array(names.map { .text($0) }).json)
     var digits = Array(hash.hexDigest.utf8.prefix(32))
