@@ -26,6 +26,12 @@ static inline int csqlcipher_enable_defensive(sqlite3 *database) {
   return sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
 }
 
+// Statements use neither triggers nor views of the file.
+static inline int csqlcipher_disable_triggers_and_views(sqlite3 *database) {
+  int result = sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, (int *)0);
+  return result != SQLITE_OK ? result : sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, (int *)0);
+}
+
 // The last connection to a file that must stay unchanged keeps its write-ahead log.
 static inline int csqlcipher_disable_checkpoint_on_close(sqlite3 *database) {
   return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);

@@ -54,6 +54,9 @@ public struct Configuration: Sendable {
   /// Reads the readable parts of a damaged file and leaves the file unchanged.
   var isForDamagedFile = false
 
+  /// The way to open a file of another program without a key; only ``PlainFile`` sets it.
+  var plainFileAccess: PlainFile.Access?
+
   /// The defaults of all properties: reads and writes, four readers, ten seconds of waiting.
   public init() {}
 

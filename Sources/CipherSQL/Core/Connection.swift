@@ -37,9 +37,13 @@ public class Connection {
   /// Opens a file, or a database in memory.
   /// - Parameters:
   ///   - path: the file; `nil` for a database in memory.
-  ///   - key: the raw key; `nil` leaves the database unencrypted, which is allowed in memory only.
+  ///   - key: the raw key; `nil` for a database in memory and for a ``PlainFile``, which cannot be written.
   ///   - isToExist: if `false`, creates a missing file.
+  /// - Throws: ``SQLError`` with `misuse` for any other file without a key.
   init(path: String?, key: (any EncryptionKey)?, configuration: Configuration, isToExist: Bool = false) throws {
+    guard path == nil || (key == nil) == (configuration.plainFileAccess != nil) else {
+      throw SQLError(.misuse, "a database file needs a key", hint: "only files of other programs are read without one")
+    }
     try Library.initialise()
     var opened: OpaquePointer?
     // Each connection is used by one thread at a time, which the pool guarantees; SQLite's own mutex would
@@ -50,9 +54,14 @@ public class Connection {
     environment = configuration.environment
     schemaCache = configuration.schemaCache
     sqlEnvironment = environment.isSystem ? nil : try SQLEnvironment(environment)
+    var name = path ?? ":memory:"
+    if let path, let access = configuration.plainFileAccess {
+      name = access.address(of: path)
+      flags |= SQLITE_OPEN_URI
+    }
     let result =
-      sqlEnvironment?.withName { sqlite3_open_v2(path ?? ":memory:", &opened, flags, $0) }
-      ?? sqlite3_open_v2(path ?? ":memory:", &opened, flags, nil)
+      sqlEnvironment?.withName { sqlite3_open_v2(name, &opened, flags, $0) }
+      ?? sqlite3_open_v2(name, &opened, flags, nil)
     guard let opened, result == SQLITE_OK else {
       let error = SQLError.last(opened, result: result)
       sqlite3_close_v2(opened)
@@ -101,6 +110,7 @@ public class Connection {
     }
     sqlite3_busy_timeout(handle, Int32(clamping: configuration.busyTimeout.milliseconds))
     if configuration.isForDamagedFile { try prepareForDamage() }
+    if let access = configuration.plainFileAccess { try prepareForPlainFile(access) }
     try pragma("PRAGMA temp_store = MEMORY")
     try pragma("PRAGMA cache_size = -\(max(configuration.pageCacheBytes / 1024, 64))")
     try pragma("PRAGMA foreign_keys = \(configuration.enforcesForeignKeys ? "ON" : "OFF")")
