@@ -43,6 +43,8 @@ struct ErrorReport {
       self.init(exitCode: Self.exitCode(of: error), message: error.message, hint: error.hint)
     case let error as ImportRefused:
       self.init(exitCode: .refused, lines: Self.summary(of: error.result), hint: Self.advice(for: error.result))
+    case let error as DatabaseImportRefused:
+      self.init(exitCode: .refused, lines: error.summary, hint: error.advice)
     case let error as OutputError:
       self.init(exitCode: error.exitCode, message: "\(error)", hint: nil)
       isSilent = error.kind == .closed

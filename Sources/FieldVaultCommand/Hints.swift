@@ -38,6 +38,8 @@ extension Remedy {
     case .mapColumn(let name, let fields):
       "map the column with --map FIELD=\(name); an import with --map ignores columns without a field. "
         + "The fields are \(fields.joined(separator: ", "))"
+    case .chooseTable(let entity, let tables):
+      "choose a table with --table \(entity)=TABLE; the file has \(tables.joined(separator: ", "))"
     case .showAttachments: "to list attachments: fieldvault attach list"
     case .verifyAttachments: "fieldvault attach verify"
     case .findRecordsOfFile: "to find its records: fieldvault attach verify"

@@ -63,6 +63,9 @@ public enum Remedy: Hashable, Codable, Sendable {
   /// Assign a column of the file to a field.
   case mapColumn(name: String, fields: [String])
 
+  /// Name the table of a database for an entity.
+  case chooseTable(entity: String, tables: [String])
+
   // MARK: Attachments
 
   /// Show the attachments.

@@ -152,7 +152,7 @@ struct RecordIntake {
   private func missing(_ uuid: String, _ reference: SharedColumn.Reference, _ column: SharedColumn) -> VaultError {
     VaultError(
       .badValue,
-      "\(entity.type).\(column.name) references the \(reference.entityType) \(uuid), which is neither in the folder nor in the vault",
+      "\(entity.type).\(column.name) references the \(reference.entityType) \(uuid), which is neither imported nor in the vault",
       name: column.name)
   }
 }

@@ -3,7 +3,7 @@ import Platform
 import VaultStore
 
 /// Whether the user or the system has asked the command to stop. Decrypted files must not remain then.
-private final class StopRequest: Sendable {
+final class StopRequest: Sendable {
   private let isStopped = Locked(false)
 
   init() { Signals.onStop { [isStopped] _ in isStopped.withLock { $0 = true } } }
@@ -62,7 +62,8 @@ enum ExportAll {
 /// `fieldvault import --all`: all records and files of an exported folder.
 enum ImportAll {
   static func run(from place: String, _ context: CommandContext) throws {
-    for name in ["map", "set", "null", "format", "skip-invalid"] where context.arguments.isGiven(name) {
+    for name in ["map", "set", "null", "format", "skip-invalid"] + ImportCommand.databaseOptions
+    where context.arguments.isGiven(name) {
       throw context.arguments.mistake(
         "--\(name) does not apply to a whole folder", about: name,
         hint: "import one file: fieldvault import ENTITY \(place)/ENTITY.ndjson")

@@ -13,7 +13,8 @@ import VaultStore
 
 enum ImportCommand: ProgramCommand {
   static let description = CommandDescription(
-    "import", group: "Records", summary: "import records from a CSV, NDJSON or JSON file, or from an exported folder",
+    "import", group: "Records",
+    summary: "import records from a CSV, NDJSON or JSON file, an exported folder, or a database",
     discussion: """
       The format is determined by the extension (.csv, .ndjson, .jsonl, .json) or by --format. Columns with the name \
       of a field are imported; --map assigns the others. Without --map, an unknown column is an error; with --map, \
@@ -23,6 +24,11 @@ enum ImportCommand: ProgramCommand {
       With --all, a folder of 'fieldvault export --all' or 'fieldvault account export' is imported into a vault with the same schemas: all records \
       with their uuids and times, and all files, or nothing. A record that the vault has with the same values is left alone. Another \
       version of a record refuses the import.
+
+      With --from-sqlite, records are imported from a file of SQLite, GRDB or Core Data that is not encrypted: all tables whose \
+      names match entities, or the table of one ENTITY. The plan is printed first; --dry-run prints it only. References become \
+      references to the imported records. Rows without a uuid get the same one in each import, so that an import can be repeated. \
+      Columns and tables without a match are listed, and --map and --table assign them. The file stays unchanged.
       """,
     arguments: [
       .optional("ENTITY", entityArgument.help),
@@ -30,24 +36,45 @@ enum ImportCommand: ProgramCommand {
     ],
     options: [
       .value("all", "DIR", "import an exported folder", completion: .folder),
-      .value("map", "FIELD=COLUMN,...", "the column for a field", repetition: .assignments),
-      .value("set", "FIELD=VALUE", "a value for every record", repetition: .assignments),
+      .value("from-sqlite", "FILE", "import a database of SQLite, GRDB or Core Data", completion: .file),
+      .value(
+        "map", "FIELD=COLUMN,...", "the column for a field; of a database also ENTITY.FIELD=COLUMN",
+        repetition: .assignments),
+      .value(
+        "set", "FIELD=VALUE", "a value for every record; for a database also ENTITY.FIELD=VALUE",
+        repetition: .assignments),
+      .value("table", "ENTITY=TABLE", "the table of a database for an entity", repetition: .each),
+      .value(
+        "times", "FORMAT", "the times that numbers in a database mean", allowed: NumericTimes.allCases.map(\.rawValue)),
+      .value("source", "NAME", "the name of a database from which uuids are derived (default: its path)"),
+      .flag("dry-run", "only print which tables and columns of a database would be imported"),
       .value("null", "TEXT", "the text that stands for a missing value"),
       .value("format", "FORMAT", "the format of the file", allowed: ["csv", "ndjson", "json"]),
       .flag("skip-invalid", "skip and list invalid rows"),
     ],
-    choices: [Choice("ENTITY", "all", required: true)],
+    choices: [Choice("FILE", "all", "from-sqlite", required: true), Choice("ENTITY", "all")],
     examples: [
       Example("fieldvault import Room rooms.csv --set projectId=0193...", "import columns named like fields"),
       Example(
         "fieldvault import AtmosphericLog w.csv --map date=time_hour,temperature=temp --null NA --skip-invalid",
         "import with mapped columns, skipping invalid rows"),
       Example("fieldvault import --all my-data", "import everything that 'fieldvault export --all my-data' wrote"),
+      Example("fieldvault import --from-sqlite old.db --dry-run", "show how the tables of a database match"),
+      Example(
+        "fieldvault import --from-sqlite old.db --table Room=areas --map Room.title=label",
+        "import a database, with a table and a column of other names"),
     ],
-    exitCodes: usual + [.noSpace, .refused])
+    exitCodes: usual + [.damaged, .busy, .noSpace, .refused])
+
+  /// The options that apply to databases only.
+  static let databaseOptions = ["table", "times", "source", "dry-run"]
 
   static func run(_ context: CommandContext) throws {
     if let folder = context.arguments.value("all") { return try ImportAll.run(from: folder, context) }
+    if let file = context.arguments.value("from-sqlite") { return try ImportDatabase.run(from: file, context) }
+    for name in databaseOptions where context.arguments.isGiven(name) {
+      throw context.arguments.mistake("--\(name) applies to --from-sqlite only", about: name)
+    }
     var plan = ImportPlan()
     plan.mapping = try context.arguments.values("map").flatMap { try mapping($0, context) }
     plan.constants = try context.arguments.values("set").map { word in
@@ -141,14 +168,14 @@ enum ImportCommand: ProgramCommand {
     throw context.arguments.mistake("unknown file extension", about: "format", hint: "add --format csv, ndjson or json")
   }
 
-  private static func mapping(_ word: String, _ context: CommandContext) throws -> [(field: String, column: String)] {
+  static func mapping(_ word: String, _ context: CommandContext) throws -> [(field: String, column: String)] {
     try word.split(separator: ",").map { part in
       let (field, column) = try assignment(String(part), "map", context)
       return (field, column)
     }
   }
 
-  private static func assignment(
+  static func assignment(
     _ word: String, _ name: String, _ context: CommandContext
   ) throws -> (String, String) {
     guard let sign = word.firstIndex(of: "="), sign > word.startIndex else {
