@@ -13,17 +13,22 @@ struct PlainFileTests {
   init() throws {
     folder = try TemporaryFolder()
     path = folder.file("it's 100% #plain?.db")
-    let shell = Process()
-    shell.executableURL = URL(fileURLWithPath: try #require(tool("sqlcipher")))
-    shell.arguments = [
-      path,
+    try run(
       """
       CREATE TABLE a (x); INSERT INTO a VALUES (1); CREATE VIEW v AS SELECT * FROM a;
       CREATE TABLE big (n INTEGER, t AS (hex(zeroblob(n)))); INSERT INTO big VALUES (100), (100000000);
-      """,
-    ]
+      """)
+  }
+
+  /// Runs SQL in the real shell on the file.
+  private func run(_ sql: String) throws {
+    let shell = Process()
+    shell.executableURL = URL(fileURLWithPath: try #require(tool("sqlcipher")))
+    shell.arguments = [path, sql]
+    shell.standardOutput = FileHandle.nullDevice
     try shell.run()
     shell.waitUntilExit()
+    #expect(shell.terminationStatus == 0)
   }
 
   private func code(_ sql: String) -> SQLError.Code? {
@@ -52,6 +57,19 @@ struct PlainFileTests {
   @Test("A generated column cannot take unlimited memory") func largeValues() {
     #expect(code("SELECT length(t) FROM big WHERE n = 100") == nil)
     #expect(code("SELECT length(t) FROM big WHERE n > 100") == .tooBig)
+  }
+
+  @Test("A write of another program to a file that is read without locks is noticed") func changes() throws {
+    try run("PRAGMA journal_mode = WAL;")
+    let file = try PlainFile(path: path)
+    try file.checkUnchanged()
+    try run("INSERT INTO a VALUES (2);")
+    do {
+      try file.checkUnchanged()
+      Issue.record("the change was not noticed")
+    } catch let error as SQLError {
+      #expect(error.code == .busy)
+    }
   }
 
   @Test("No connection opens a file without a key, and none opens an encrypted file as a plain one") func noOtherWay()

@@ -81,7 +81,9 @@ struct ImportDatabaseTests {
   @Test("The name of the source decides the UUIDs, so that a moved file is found again and two files do not mix")
   func sourceNames() throws {
     let tables = "CREATE TABLE project (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO project VALUES (1, 'Elm');"
-    for name in ["a.db", "b.db"] { try make(name, tables) }
+    for (name, encoding) in [("a.db", "UTF-8"), ("b.db", "UTF-16")] {
+      try make(name, "PRAGMA encoding = '\(encoding)'; \(tables)")
+    }
     for (name, count) in [("a.db", 2), ("b.db", 3)] {
       try shop.done("import", "--from-sqlite", "@" + name, "-q")
       #expect(try shop.count("OfflineProject") == count)
