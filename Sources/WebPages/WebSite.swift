@@ -32,7 +32,7 @@ package enum WebResponse: Sendable {
 /// the site, and for forms an `Origin` of the site and a token. Pages contain no script and may load nothing from elsewhere. Nothing
 /// is kept in a cache.
 package final class WebSite: Sendable {
-  private let frame: PageFrame
+  private let responses: SiteResponses
   private let environment: Environment
   private let secrets: SessionGate.Secrets
   private let gate: Locked<SessionGate>
@@ -48,7 +48,7 @@ package final class WebSite: Sendable {
     frame: PageFrame, idleMilliseconds: Int64, environment: Environment, onLock: @escaping @Sendable () -> Void,
     respond: @escaping @Sendable (WebCall) async -> WebResponse
   ) {
-    (self.frame, self.environment, self.onLock, self.respond) = (frame, environment, onLock, respond)
+    (responses, self.environment, self.onLock, self.respond) = (SiteResponses(frame), environment, onLock, respond)
     secrets = SessionGate.Secrets(random: environment.random)
     gate = Locked(SessionGate(secrets, idleMilliseconds: idleMilliseconds, now: environment.now))
   }
@@ -142,15 +142,13 @@ package final class WebSite: Sendable {
     }
     switch (request.method, request.path) {
     case ("GET", "/style.css"), ("HEAD", "/style.css"):
-      return finished(Response(status: 200, contentType: "text/css; charset=utf-8", body: Array(StyleSheet.text.utf8)))
-    // Browsers ask for an icon on their own.
-    case ("GET", "/favicon.ico"): return finished(.empty(204))
+      return responses.styleSheet
+    case ("GET", "/favicon.ico"): return responses.noIcon
     case ("GET", "/open"):
       switch decide(.opens(link: request.query["key"] ?? "", session: session(request))) {
       case .enter:
-        let cookie = "\(cookieName)=\(secrets.session); Path=/; HttpOnly; SameSite=Strict"
-        return redirect(Link("/"), headers: [("Set-Cookie", cookie)])
-      case .pass: return redirect(Link("/"))
+        return responses.redirect(Link("/"), cookie: (cookieName, secrets.session))
+      case .pass: return responses.redirect(Link("/"))
       case .refuse(let reason): return refusal(reason)
       }
     case ("GET", _), ("HEAD", _):
@@ -175,10 +173,10 @@ package final class WebSite: Sendable {
   private func respond(_ request: Request, form: [String: String]?) async -> Response {
     let call = WebCall(path: request.path, query: request.query, form: form, token: secrets.token)
     switch await respond(call) {
-    case .page(let page): return html(page, hasPages: true)
-    case .redirect(let link): return redirect(link)
+    case .page(let page): return responses.page(page, hasPages: true)
+    case .redirect(let link): return responses.redirect(link)
     case .content(let type, let bytes, let fileName):
-      var response = finished(Response(status: 200, contentType: type, body: bytes))
+      var response = SiteResponses.finished(Response(status: 200, contentType: type, body: bytes))
       if let fileName { response.headers.append(("Content-Disposition", Self.disposition(fileName))) }
       return response
     }
@@ -190,13 +188,7 @@ package final class WebSite: Sendable {
     return "fieldvault_\(port)"
   }
 
-  private func session(_ request: Request) -> String? {
-    for pair in (request.headers["cookie"] ?? "").split(separator: ";") {
-      let parts = pair.split(separator: "=", maxSplits: 1)
-      if parts.count == 2, parts[0].drop(while: { $0 == " " }) == cookieName { return String(parts[1]) }
-    }
-    return nil
-  }
+  private func session(_ request: Request) -> String? { request.cookie(cookieName) }
 
   /// Whether the request names this site, by its address or as localhost.
   private func isOfSite(_ request: Request) -> Bool {
@@ -240,33 +232,7 @@ package final class WebSite: Sendable {
     }
   }
 
-  private func plain(_ page: WebPage) -> Response { html(page, hasPages: false) }
-
-  private func html(_ page: WebPage, hasPages: Bool) -> Response {
-    let source = frame.source(of: page, hasPages: hasPages)
-    var response = Response(status: page.status, contentType: "text/html; charset=utf-8", body: Array(source.utf8))
-    if let seconds = page.refreshSeconds { response.headers.append(("Refresh", String(seconds))) }
-    return finished(response)
-  }
-
-  private func redirect(_ link: Link, headers: [(name: String, value: String)] = []) -> Response {
-    finished(.empty(303, [("Location", link.text)] + headers))
-  }
-
-  /// Adds the headers that keep a browser from running, loading, embedding or keeping anything. `Cache-Control: no-store` is on all
-  /// responses of ``HTTPServer``.
-  private func finished(_ response: Response) -> Response {
-    var response = response
-    response.headers += [
-      (
-        "Content-Security-Policy",
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-      ),
-      ("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"), ("Referrer-Policy", "same-origin"),
-      ("Cross-Origin-Opener-Policy", "same-origin"), ("Cross-Origin-Resource-Policy", "same-origin"),
-    ]
-    return response
-  }
+  private func plain(_ page: WebPage) -> Response { responses.page(page, hasPages: false) }
 
   /// Returns the header value that names a file (RFC 6266), with every byte beyond letters and digits escaped (RFC 8187).
   private static func disposition(_ name: String) -> String {

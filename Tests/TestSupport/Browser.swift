@@ -6,30 +6,38 @@ import Testing
 #endif
 
 /// A browser without a screen: it keeps the cookie and sends the requests of a test.
-final class Browser {
-  let port: UInt16
-  var cookie: String?
+package final class Browser {
+  package let port: UInt16
+  package var cookie: String?
   /// The value that forms send back, from the last page with a form.
-  var token: String?
+  package var token: String?
 
-  struct Reply {
-    let status: Int
-    let headers: [String: String]
-    let body: [UInt8]
-    var text: String { String(decoding: body, as: UTF8.self) }
+  package struct Reply {
+    package let status: Int
+    package let headers: [String: String]
+    package let body: [UInt8]
+    package var text: String { String(decoding: body, as: UTF8.self) }
   }
 
-  init(_ link: String) throws {
+  package init(_ link: String) throws {
     port = try #require(URL(string: link)?.port.flatMap(UInt16.init))
   }
 
-  func get(_ path: String, host: String? = nil) throws -> Reply {
-    try send("GET \(path) HTTP/1.1\r\nHost: \(host ?? "127.0.0.1:\(port)")\r\n\(cookieLine)")
+  /// Requests a page.
+  /// - Parameters:
+  ///   - host: the Host header; `nil` for that of the site.
+  ///   - origin: the Origin header; `nil` to leave the header out.
+  package func get(
+    _ path: String, method: String = "GET", host: String? = nil, origin: String? = nil
+  ) throws -> Reply {
+    try send(
+      "\(method) \(path) HTTP/1.1\r\nHost: \(host ?? "127.0.0.1:\(port)")\r\n\(cookieLine)"
+        + (origin.map { "Origin: \($0)\r\n" } ?? ""))
   }
 
   /// Sends a form.
   /// - Parameter origin: the Origin header; empty to leave the header out.
-  func post(
+  package func post(
     _ path: String, _ fields: [String: String], origin: String? = nil, token: String? = nil
   ) throws -> Reply {
     var allowed = CharacterSet.alphanumerics
