@@ -110,6 +110,55 @@ import Testing
     #expect(try directory.auditLog(since: nil, atMost: 1).map(\.action) == ["epoch started"])
   }
 
+  @Test("A link opens one session for an operator, and rows come in pages by their key")
+  func operators() throws {
+    let time = TestClock(1_767_225_600_000, isRunning: false)
+    try checkOperators(
+      of: PostgresDirectory(
+        try PostgresDatabase(database.settings, environment: Environment(clock: time.clock, random: .system))), time)
+  }
+
+  @Test("A page for operators reads only its rows among 100,000 users, tokens, devices and entries")
+  func plansOfPages() throws {
+    let directory = directory
+    _ = try fill(directory, devices: 100_000, revoked: 3)
+    let account = try #require(try directory.account("water")).account
+    let user = try #require(try directory.user("ann"))
+    try directory.run { connection in
+      for sql in [
+        "INSERT INTO fieldvault.account (account_id, name, created_at, epochs, epoch_started_at, incarnation) "
+          + "SELECT gen_random_uuid(), 'a' || n, n, '{}', n, 1 FROM generate_series(1, 100000) AS n",
+        "INSERT INTO fieldvault.member (account_id, name, created_at) SELECT account_id, 'u' || n, n "
+          + "FROM fieldvault.account, generate_series(1, 100000) AS n WHERE name = 'water'",
+        "INSERT INTO fieldvault.token (hash, account_id, user_id, role, created_at, revoked_at) "
+          + "SELECT sha256(n::text::bytea), account_id, user_id, 'device', n, 5 "
+          + "FROM fieldvault.member, generate_series(1, 100000) AS n WHERE name = 'ann'",
+        "INSERT INTO fieldvault.audit_entry (time, actor, action, details) "
+          + "SELECT n, 'o', 'a', 'd' FROM generate_series(1, 100000) AS n",
+        "ANALYZE fieldvault.account, fieldvault.member, fieldvault.token, fieldvault.audit_entry",
+      ] { _ = try connection.run(Statement(sql)()) }
+      let key = try AccountRow.key(account)
+      let middle = Int64(50_000)
+      for (name, command) in [
+        ("accounts", PostgresDirectory.accountPage(.text("a5"), .integer(51))),
+        ("users", PostgresDirectory.userPage(key, .integer(middle), .integer(51))),
+        ("user", PostgresDirectory.oneUser(.text("u77"))),
+        ("tokens", PostgresDirectory.tokenPage(key, .integer(user.id), .integer(middle), .integer(51))),
+        ("devices", PostgresDirectory.devicePage(key, .text("d5"), .integer(51))),
+        ("audit log", PostgresDirectory.auditPage(.integer(middle), .integer(51))),
+      ] {
+        let plan = try explain(command, connection)
+        #expect(!plan.contains("Seq Scan"), "\(name): \(plan)")
+        // A page has 51 rows, and each may need some pages of the tables that it is joined with.
+        let read = plan.matches(of: /(?:hit|read)=(\d+)/).prefix(2).compactMap { Int($0.output.1) }
+        let pages = read.reduce(0, +)
+        #expect(pages < 1_200, "\(name): \(plan)")
+      }
+    }
+    // The one valid token of a user is found among those that were revoked.
+    #expect(try directory.user("ann")?.isRevoked == false)
+  }
+
   @Test("Devices are known by their last requests, and can be revoked")
   func devices() throws {
     let time = TestClock(1_767_225_600_000, isRunning: false)

@@ -92,21 +92,22 @@ extension PostgresDirectory {
         .optional(event.user), .text(event.details)))
   }
 
+  static let auditColumns = "SELECT number, time, actor, action, user_name, details FROM fieldvault.audit_entry"
   private static let entries = Statement(
-    """
-    SELECT number, time, actor, action, user_name, details FROM fieldvault.audit_entry
-    WHERE time >= $1::bigint ORDER BY time DESC, number DESC LIMIT $2::bigint
-    """)
+    "\(auditColumns) WHERE time >= $1::bigint ORDER BY time DESC, number DESC LIMIT $2::bigint")
 
   /// Returns the newest entries of the audit log, oldest first.
   public func auditLog(since: Int64?, atMost limit: Int) throws -> [AuditEntry] {
     try run { connection in
-      try connection.run(Self.entries(.integer(since ?? .min), .integer(Int64(limit)))).map { row in
-        AuditEntry(
-          number: row.integer(0), time: row.integer(1), actor: row.text(2), action: row.text(3),
-          user: row.optionalText(4), details: row.text(5))
-      }.reversed()
+      try connection.run(Self.entries(.integer(since ?? .min), .integer(Int64(limit)))).map(Self.auditEntry).reversed()
     }
+  }
+
+  /// - Parameter row: a row of ``auditColumns``.
+  static func auditEntry(_ row: PostgresRow) -> AuditEntry {
+    AuditEntry(
+      number: row.integer(0), time: row.integer(1), actor: row.text(2), action: row.text(3), user: row.optionalText(4),
+      details: row.text(5))
   }
 
   private static let lastEntry = Statement(
@@ -161,14 +162,16 @@ extension PostgresDirectory {
     }
   }
 
-  private static let listDevices = Statement(
-    """
+  static let deviceColumns = """
     SELECT device.device_id, account.name, replace(account.account_id::text, '-', ''), member.name, device.token_id,
       device.version, device.first_seen_at, device.last_seen_at, device.position, device.revoked_at, device.told_at
     FROM fieldvault.device_contact AS device JOIN fieldvault.account AS account USING (account_id)
       LEFT JOIN fieldvault.token AS token ON token.account_id = device.account_id AND token.token_id = device.token_id
       LEFT JOIN fieldvault.member AS member ON member.account_id = token.account_id AND member.user_id = token.user_id
-    WHERE account.deleted_at IS NULL AND ($1::text IS NULL OR account.name = $1::text)
+    """
+  private static let listDevices = Statement(
+    """
+    \(deviceColumns) WHERE account.deleted_at IS NULL AND ($1::text IS NULL OR account.name = $1::text)
     ORDER BY account.name COLLATE "C", device.last_seen_at DESC, device.device_id
     """)
 
@@ -178,14 +181,16 @@ extension PostgresDirectory {
       if let account, try connection.run(Self.accountByName(.text(account))).first({ !$0.flag(0) }) != true {
         throw ServerError.noSuchAccount(account)
       }
-      return try connection.run(Self.listDevices(.optional(account))).map { row in
-        ListedDevice(
-          id: row.text(0), account: AccountName(name: row.text(1), folder: row.text(2)), user: row.optionalText(3),
-          tokenId: row.integer(4), version: row.optionalText(5), firstSeenAt: row.integer(6),
-          lastSeenAt: row.integer(7),
-          position: row.optionalInteger(8), revokedAt: row.optionalInteger(9), toldAt: row.optionalInteger(10))
-      }
+      return try connection.run(Self.listDevices(.optional(account))).map(Self.listedDevice)
     }
+  }
+
+  /// - Parameter row: a row of ``deviceColumns``.
+  static func listedDevice(_ row: PostgresRow) -> ListedDevice {
+    ListedDevice(
+      id: row.text(0), account: AccountName(name: row.text(1), folder: row.text(2)), user: row.optionalText(3),
+      tokenId: row.integer(4), version: row.optionalText(5), firstSeenAt: row.integer(6), lastSeenAt: row.integer(7),
+      position: row.optionalInteger(8), revokedAt: row.optionalInteger(9), toldAt: row.optionalInteger(10))
   }
 
   private static let usersOfDevice = Statement(

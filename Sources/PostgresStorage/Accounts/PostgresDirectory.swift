@@ -283,28 +283,31 @@ public final class PostgresDirectory: AccountDirectory {
     }
   }
 
-  private static let listTokens = Statement(
-    """
+  static let tokenColumns = """
     SELECT token.token_id, member.name, account.name, token.role, token.label, token.created_at, token.expires_at,
       token.revoked_at, token.last_used_at
     FROM fieldvault.token AS token
     JOIN fieldvault.member AS member USING (account_id, user_id)
     JOIN fieldvault.account AS account USING (account_id)
-    WHERE $1::text IS NULL OR member.name = $1::text ORDER BY token.token_id
-    """)
+    """
+  private static let listTokens = Statement(
+    "\(tokenColumns) WHERE $1::text IS NULL OR member.name = $1::text ORDER BY token.token_id")
 
   /// Returns the tokens of a user, or of all users.
   public func tokens(of user: String?) throws -> [ListedToken] {
     try run { connection in
       if let user { try checkUser(user, connection) }
-      return try connection.run(Self.listTokens(.optional(user))).map { row in
-        TokenRole(rawValue: row.text(3)).map { role in
-          ListedToken(
-            id: row.integer(0), user: row.text(1), account: row.text(2), role: role, label: row.optionalText(4),
-            createdAt: Self.time(row.integer(5)), expiresAt: row.optionalInteger(6).map(Self.time),
-            revokedAt: row.optionalInteger(7).map(Self.time), lastUsedAt: row.optionalInteger(8).map(Self.time))
-        }
-      }.compactMap { $0 }
+      return try connection.run(Self.listTokens(.optional(user))).map(Self.listedToken).compactMap { $0 }
+    }
+  }
+
+  /// - Parameter row: a row of ``tokenColumns``.
+  static func listedToken(_ row: PostgresRow) -> ListedToken? {
+    TokenRole(rawValue: row.text(3)).map { role in
+      ListedToken(
+        id: row.integer(0), user: row.text(1), account: row.text(2), role: role, label: row.optionalText(4),
+        createdAt: time(row.integer(5)), expiresAt: row.optionalInteger(6).map(time),
+        revokedAt: row.optionalInteger(7).map(time), lastUsedAt: row.optionalInteger(8).map(time))
     }
   }
 

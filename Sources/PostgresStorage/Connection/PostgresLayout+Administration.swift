@@ -76,5 +76,22 @@ extension PostgresLayout {
         "ALTER TABLE fieldvault.account ADD COLUMN record_count bigint -- without deleted ones; NULL until it is needed",
         "ALTER TABLE fieldvault.account ADD COLUMN counted_sequence bigint -- the last change that record_count includes",
       ]),
+    Migration(
+      version: 9, name: "pages_for_operators",
+      statements: [
+        """
+        CREATE TABLE fieldvault.operator_session ( -- the links to the pages for operators, and the sessions that they have opened
+          link_hash bytea PRIMARY KEY, -- SHA-256 of the key in the link
+          session_hash bytea UNIQUE, -- SHA-256 of the cookie; NULL until the link is opened
+          ends_at bigint NOT NULL, -- of the link or of the session
+          used_at bigint -- the last request, at most a minute late
+        )
+        """,
+        "CREATE INDEX operator_session_end ON fieldvault.operator_session (ends_at)",
+        "CREATE INDEX account_by_name ON fieldvault.account (name COLLATE \"C\")",
+        "CREATE INDEX member_by_name ON fieldvault.member (name)",
+        "CREATE INDEX token_of_user ON fieldvault.token (account_id, user_id, token_id)",
+        "CREATE INDEX token_valid ON fieldvault.token (account_id, user_id) WHERE revoked_at IS NULL",
+      ]),
   ]
 }

@@ -148,5 +148,20 @@ enum DirectorySchema {
 
           CREATE INDEX DeviceContact_revoked ON DeviceContact (accountId, deviceId) WHERE revokedAt IS NOT NULL;
           """),
+      MigrationFile(
+        version: 10, name: "pages_for_operators",
+        sql: """
+          -- The links to the pages for operators, and the sessions that they have opened.
+          CREATE TABLE OperatorSession (
+            linkHash BLOB NOT NULL PRIMARY KEY CHECK (length(linkHash) = 32), -- SHA-256 of the key in the link
+            sessionHash BLOB UNIQUE CHECK (length(sessionHash) = 32), -- SHA-256 of the cookie; NULL until the link is opened
+            endsAt INTEGER NOT NULL, -- of the link or of the session, in milliseconds since 1970
+            usedAt INTEGER -- the last request, at most a minute late
+          ) STRICT, WITHOUT ROWID;
+
+          CREATE INDEX OperatorSession_end ON OperatorSession (endsAt);
+          CREATE INDEX Member_account ON Member (accountId);
+          CREATE INDEX Token_valid ON Token (userId) WHERE revokedAt IS NULL;
+          """),
     ])
 }

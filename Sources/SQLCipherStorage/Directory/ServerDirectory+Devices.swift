@@ -62,24 +62,30 @@ extension ServerDirectory {
         if found == nil { throw ServerError.noSuchAccount(name) }
       }
       let belongs: SQL = name.map { "Account.name = \($0)" } ?? "1"
-      var devices: [ListedDevice] = []
-      try connection.forEach(
-        """
-        SELECT deviceId, Account.name, Account.folder, Member.name, tokenId, version, firstSeenAt, lastSeenAt, position,
-          DeviceContact.revokedAt, toldAt
-        FROM DeviceContact JOIN Account USING (accountId) LEFT JOIN Token USING (tokenId) LEFT JOIN Member USING (userId)
-        WHERE deletedAt IS NULL AND \(belongs) ORDER BY Account.name, lastSeenAt DESC, deviceId
-        """
-      ) { row in
-        devices.append(
-          ListedDevice(
-            id: try row.decode(at: 0), account: AccountName(name: try row.decode(at: 1), folder: try row.decode(at: 2)),
-            user: try row.decode(at: 3), tokenId: try row.decode(at: 4), version: try row.decode(at: 5),
-            firstSeenAt: try row.decode(at: 6), lastSeenAt: try row.decode(at: 7), position: try row.decode(at: 8),
-            revokedAt: try row.decode(at: 9), toldAt: try row.decode(at: 10)))
-      }
-      return devices
+      return try Self.listedDevices(
+        "\(Self.deviceColumns) WHERE deletedAt IS NULL AND \(belongs) ORDER BY Account.name, lastSeenAt DESC, deviceId",
+        connection)
     }
+  }
+
+  static let deviceColumns: SQL = """
+    SELECT deviceId, Account.name, Account.folder, Member.name, tokenId, version, firstSeenAt, lastSeenAt, position,
+      DeviceContact.revokedAt, toldAt
+    FROM DeviceContact JOIN Account USING (accountId) LEFT JOIN Token USING (tokenId) LEFT JOIN Member USING (userId)
+    """
+
+  /// - Parameter sql: a query of ``deviceColumns``.
+  static func listedDevices(_ sql: SQL, _ connection: Connection) throws -> [ListedDevice] {
+    var devices: [ListedDevice] = []
+    try connection.forEach(sql) { row in
+      devices.append(
+        ListedDevice(
+          id: try row.decode(at: 0), account: AccountName(name: try row.decode(at: 1), folder: try row.decode(at: 2)),
+          user: try row.decode(at: 3), tokenId: try row.decode(at: 4), version: try row.decode(at: 5),
+          firstSeenAt: try row.decode(at: 6), lastSeenAt: try row.decode(at: 7), position: try row.decode(at: 8),
+          revokedAt: try row.decode(at: 9), toldAt: try row.decode(at: 10)))
+    }
+    return devices
   }
 
   /// Revokes a device in all accounts that know it.

@@ -36,23 +36,27 @@ extension ServerDirectory {
     try database.read { connection in
       if let user { try Self.checkUser(user, connection) }
       let belongs: SQL = user.map { "Member.name = \($0)" } ?? "1"
-      var tokens: [ListedToken] = []
-      try connection.forEach(
-        """
-        SELECT tokenId, Member.name, Account.name, role, label, Token.createdAt, expiresAt, revokedAt,
-          lastUsedAt
-        FROM Token JOIN Member USING (userId) JOIN Account USING (accountId) WHERE \(belongs) ORDER BY tokenId
-        """
-      ) { row in
-        guard let role = TokenRole(rawValue: try row.decode(at: 3)) else { return }
-        tokens.append(
-          ListedToken(
-            id: try row.decode(at: 0), user: try row.decode(at: 1), account: try row.decode(at: 2), role: role,
-            label: try row.decode(at: 4), createdAt: try row.decode(at: 5), expiresAt: try row.decode(at: 6),
-            revokedAt: try row.decode(at: 7), lastUsedAt: try row.decode(at: 8)))
-      }
-      return tokens
+      return try Self.listedTokens("\(Self.tokenColumns) WHERE \(belongs) ORDER BY tokenId", connection)
     }
+  }
+
+  static let tokenColumns: SQL = """
+    SELECT tokenId, Member.name, Account.name, role, label, Token.createdAt, expiresAt, revokedAt, lastUsedAt
+    FROM Token JOIN Member USING (userId) JOIN Account USING (accountId)
+    """
+
+  /// - Parameter sql: a query of ``tokenColumns``.
+  static func listedTokens(_ sql: SQL, _ connection: Connection) throws -> [ListedToken] {
+    var tokens: [ListedToken] = []
+    try connection.forEach(sql) { row in
+      guard let role = TokenRole(rawValue: try row.decode(at: 3)) else { return }
+      tokens.append(
+        ListedToken(
+          id: try row.decode(at: 0), user: try row.decode(at: 1), account: try row.decode(at: 2), role: role,
+          label: try row.decode(at: 4), createdAt: try row.decode(at: 5), expiresAt: try row.decode(at: 6),
+          revokedAt: try row.decode(at: 7), lastUsedAt: try row.decode(at: 8)))
+    }
+    return tokens
   }
 
   /// Stores when tokens were last used.

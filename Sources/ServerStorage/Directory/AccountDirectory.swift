@@ -11,7 +11,7 @@ import SyncModel
 /// The accounts, users and tokens of a server, and the schemas that it serves.
 ///
 /// Several processes may use a directory at once. Its functions may block.
-public protocol AccountDirectory: Sendable {
+public protocol AccountDirectory: OperatorDirectory {
   /// The UUID of the server, which stays the same for the life of the data.
   var serverUuid: String { get }
   /// Returns all accounts.

@@ -19,6 +19,7 @@ public struct AuditEvent: Sendable, Equatable {
     case keyRotated = "key rotated"
     case backedUp = "backed up"
     case restored = "restored"
+    case operatorLinkAdded = "operator link added"
   }
 
   /// The kind of change.
@@ -118,6 +119,9 @@ public struct AuditEvent: Sendable, Equatable {
   package static func backedUp(accounts: Int, files: Int, bytes: Int64) -> AuditEvent {
     AuditEvent(.backedUp, ["accounts: \(accounts)", "files: \(files)", "bytes: \(bytes)"])
   }
+
+  /// A link to the pages for operators was made.
+  package static func addedOperatorLink() -> AuditEvent { AuditEvent(.operatorLinkAdded, []) }
 
   /// The data were restored from a backup.
   package static func restored(accounts: Int, files: Int) -> AuditEvent {

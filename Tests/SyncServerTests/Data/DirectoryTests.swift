@@ -65,6 +65,40 @@ import Testing
     try withNewDirectory { try checkAuditLog(of: $0, $1, actor: Self.actor) }
   }
 
+  @Test("A link opens one session for an operator, and rows come in pages by their key")
+  func operators() throws { try withNewDirectory { try checkOperators(of: $0, $1) } }
+
+  @Test("The pages for operators are read by indexes, in the order of the rows")
+  func plansOfPages() throws {
+    try withNewDirectory { directory, _ in
+      _ = try directory.addUser("ada", account: "water")
+      let user = try #require(try directory.user("ada"))
+      let plans = try directory.database.read { connection in
+        try [
+          ServerDirectory.accountPage(after: "a", atMost: 51),
+          ServerDirectory.userPage(of: user.account, after: 5, atMost: 51),
+          ServerDirectory.tokenPage(of: user, before: 5, atMost: 51),
+          ServerDirectory.devicePage(of: user.account, after: "d", atMost: 51),
+          "SELECT number FROM AuditEntry WHERE number < 5 ORDER BY number DESC LIMIT 51",
+        ].map { sql in
+          try connection.fetchRows("EXPLAIN QUERY PLAN \(sql)", as: Int64.self, Int64.self, Int64.self, String.self)
+            .map(\.3).joined(separator: "; ")
+        }
+      }
+      let indexes = [
+        "Account USING INDEX sqlite_autoindex_Account_1 (name>?)", "Member_account (accountId=? AND rowid>?)",
+        "Token_member (userId=? AND rowid<?)", "DeviceContact USING PRIMARY KEY (accountId=? AND deviceId>?)",
+        "AuditEntry USING INTEGER PRIMARY KEY (rowid<?)",
+      ]
+      for (plan, index) in zip(plans, indexes) {
+        #expect(plan.contains(index) && !plan.contains("TEMP B-TREE"), "\(plan)")
+        #expect(plan.matches(of: /SCAN (?!\d)/).isEmpty || plan.contains("SCAN (subquery"), "\(plan)")
+      }
+      #expect(plans[0].contains("Member USING COVERING INDEX Member_account (accountId=?)"), "\(plans[0])")
+      #expect(plans[1].contains("Token_valid (userId=?)"), "\(plans[1])")
+    }
+  }
+
   @Test("Devices are known by their last requests, and can be revoked")
   func devices() throws {
     try withNewDirectory { try checkDevices(of: $0, $1) }
