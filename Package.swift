@@ -166,8 +166,11 @@ let package = Package(
       dependencies: [
         "HTTPServer", "FileServer", "PostgresStorage", "SQLCipherStorage", "ServerStorage", "SchemaModel",
         "RecordStore",
-        "SyncModel", "CipherSQL", "Platform", "CPlatform", "CSodium", "HTTPClient", "VaultKeys",
+        "SyncModel", "CipherSQL", "Platform", "CPlatform", "CSodium", "HTTPClient", "VaultKeys", "ServerPages",
       ], exclude: ["README.md", "BackupFormat.md", "alerts.yml"]),
+    .target(
+      name: "ServerPages", dependencies: ["WebPages", "HTTPServer", "ServerStorage", "Platform"], exclude: ["README.md"]
+    ),
     .target(name: "WebPages", dependencies: ["HTTPServer", "Platform"], exclude: ["README.md"]),
     .target(
       name: "Inspector",
@@ -308,6 +311,7 @@ let package = Package(
         "RawNetwork",
         "SyncModel", "VaultStore", "CipherSQL", "SealedFiles", "RestorationModel", "CommandLineKit", "CPlatform",
         "HTTPServer", "FileServer", "SQLCipherStorage", "PostgresStorage", "ServerStorage", "ShippedSchemas",
+        "ServerPages",
       ], exclude: ["Data/alert-tests.yml"]),
     .testTarget(
       name: "SyncTests",
@@ -334,6 +338,7 @@ let package = Package(
         "CipherSQL", "VaultKeys", "RangeModel",
       ]),
     .testTarget(name: "WebPagesTests", dependencies: ["TestSupport", "WebPages", "Platform"]),
+    .testTarget(name: "ServerPagesTests", dependencies: ["ServerPages", "HTTPServer"]),
     .testTarget(
       name: "InspectorTests",
       dependencies: [

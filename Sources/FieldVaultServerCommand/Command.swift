@@ -84,6 +84,7 @@ enum Command {
     case "account export": try await AccountExportCommand.run(context)
     case "account delete": try await AccountDeleteCommand.run(context)
     case "audit list": try AuditListCommand.run(context)
+    case "inspect": try InspectCommand.run(context)
     case "key rotate": try KeyRotateCommand.run(context)
     case "seal-key new": try SealKeyNewCommand.run(context)
     case "seal-key rotate": try await SealKeyRotateCommand.run(context)

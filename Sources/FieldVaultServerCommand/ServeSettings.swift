@@ -290,6 +290,7 @@ extension ServeSettings {
     settings.webhook = webhook
     settings.signIn = signIn
     settings.adminListen = adminListen
+    settings.linkHint = "Run 'fieldvault-server inspect' for another link, and open it in this browser."
     settings.slowRequest = slowRequest
     settings.version = ServerProgram.version
     do {

@@ -121,4 +121,21 @@ extension ServerProgram {
         ],
         exitCodes: codes)
     ])
+
+  static let inspect = CommandDescription(
+    "inspect", group: "Server", summary: "print a link to the pages of a running server",
+    discussion: """
+      The pages are on the address of --admin-listen: accounts, users, tokens, devices, queues, the audit log, and figures as plots. They \
+      show no records, files or tokens, and change nothing. The link opens one browser, once, within ten minutes, at any node. The session \
+      ends after 15 minutes without a request, and after 12 hours. The audit log has each link.
+      """,
+    options: sourceOptions + [
+      .value("admin-listen", "HOST:PORT", "the address for the operator, as for 'serve'")
+    ],
+    choices: oneSource,
+    examples: [
+      Example("fieldvault-server inspect --config /etc/fieldvault/server.conf", "the server of a configuration file"),
+      Example("fieldvault-server inspect --data data --admin-listen 127.0.0.1:9464", ""),
+    ],
+    exitCodes: codes)
 }

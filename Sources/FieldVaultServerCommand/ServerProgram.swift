@@ -20,7 +20,8 @@ enum ServerProgram {
       .flag("no-color", "disable colours", isSetting: false),
     ],
     commands: [
-      serve, config, user, account, token, device, audit, backup, restore, verify, migrate, epoch, key, compact,
+      serve, config, user, account, token, device, audit, inspect, backup, restore, verify, migrate, epoch, key,
+      compact,
       sealKey,
       .completions(group: "Other"),
       .manual(group: "Other"),
@@ -120,7 +121,8 @@ enum ServerProgram {
     ] + objectStoreOptions + [
       .value(
         "admin-listen", "HOST:PORT",
-        "an address for the operator, without tokens and TLS: /metrics, /v1/health, /v1/ready (default: none)"),
+        "an address for the operator, without tokens and TLS: /metrics, /v1/health, /v1/ready, and the pages of 'inspect' (default: none)"
+      ),
       .value(
         "log-format", "FORMAT", "the form of the log: text, or json with request, account and device",
         default: RequestLog.Format.text.rawValue, allowed: RequestLog.Format.allCases.map(\.rawValue)),

@@ -53,8 +53,11 @@ public final class FieldVaultServer: Sendable {
     /// The object store to which devices upload files; `nil` to store files on the server's disk. A server with a database
     /// takes no files without it.
     public var objectStore: ObjectStore?
-    /// The address for the operator, `HOST:PORT`, with figures and health and without tokens; `nil` for none.
+    /// The address for the operator, `HOST:PORT`, with figures and health without tokens, and with pages for browsers that have
+    /// opened a link of `OperatorDirectory`; `nil` for none.
     public var adminListen: String?
+    /// A sentence on the pages for browsers without a session: how an operator makes a link.
+    public var linkHint = "Open another link in this browser."
     /// The duration from which a request counts as slow; `nil` without a limit.
     public var slowRequest: Duration?
     /// The version of the program, for its figures.
@@ -110,7 +113,7 @@ public final class FieldVaultServer: Sendable {
       try HTTPServer(
         listen: listen, identity: nil, limits: .admin, log: data.log, environment: environment,
         handlers: HTTPServer.Handlers(
-          admit: { data.adminRouter.admit($0) }, respond: { await data.adminRouter.respond(to: $0) }))
+          admit: { data.admitOperator($0) }, respond: { await data.respondToOperator($0) }))
     }
     do {
       http = try HTTPServer(

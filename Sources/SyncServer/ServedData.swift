@@ -4,14 +4,17 @@ import HTTPServer
 import Platform
 import PostgresStorage
 import SQLCipherStorage
+import ServerPages
 import ServerStorage
 
 /// The data of a folder with the routes that serve it: a server without a network.
 package final class ServedData: Sendable {
   /// Finds the handler of a request.
   package let router: Router<Member>
-  /// Finds the handler of a request to the operator's address.
-  let adminRouter: Router<Member>
+  /// Finds the handler of a request to the operator's address, except for its pages.
+  private let adminRouter: Router<Member>
+  private let operatorSite: OperatorSite?
+  private let sampler: FigureSampler
   let metrics: ServerMetrics
   let storage: any RecordStorage
   let files: any FileStorage
@@ -90,6 +93,13 @@ package final class ServedData: Sendable {
     adminRouter = Router(
       routes: AdminService(metrics: metrics, records: records, log: log).routes, log: log, user: { _ in nil },
       authorize: { _, _, _ in }, problem: { HTTPProblem(ofMachine: $0) })
+    sampler = FigureSampler(
+      metrics, waiting: { [records] in records.waitingCount }, space: parts.space, environment.clock, log)
+    let facts = OperatorFacts(
+      version: settings.version, engine: parts.engine, startedAt: environment.now, directory: directory,
+      storage: storage, objects: parts.objects, records: records, webhook: parts.webhook,
+      quota: limits.files.quotaBytes, sampler: sampler, requestLog: log)
+    operatorSite = settings.adminListen.map { OperatorSite(directory, facts, listen: $0, linkHint: settings.linkHint) }
     retention = Retention(
       days: settings.retentionDays, storage: storage, files: files, objects: objects, inUse: inUse,
       directory: directory, environment: environment, log: log, began: { metrics.beganRound(at: $0) })
@@ -99,6 +109,17 @@ package final class ServedData: Sendable {
       retentionTime: { clock.now },
       lastBackup: { try directory.lastTime(of: .backedUp) },
       space: parts.space)
+  }
+
+  /// Decides about a request to the operator's address.
+  func admitOperator(_ request: Request) -> AdmittedRequest {
+    operatorSite?.has(request.path) == true ? AdmittedRequest(admission: .ignore) : adminRouter.admit(request)
+  }
+
+  /// Returns the response to a request to the operator's address.
+  func respondToOperator(_ request: Request) async -> Response {
+    if let operatorSite, operatorSite.has(request.path) { return await operatorSite.response(to: request) }
+    return await adminRouter.respond(to: request)
   }
 
   /// Uses other rates and numbers of waiting requests from now on.
@@ -111,11 +132,11 @@ package final class ServedData: Sendable {
   package func startHousekeeping() {
     webhook?.start(storage)
     providerKeys?.start()
-    let (retention, deletions, clock, contacts) = (retention, deletions, clock, contacts)
+    let (retention, deletions, clock, contacts, sampler) = (retention, deletions, clock, contacts, sampler)
     housekeeping.withLock { tasks in
       tasks = [
         startTask { await retention.run(clock) }, startTask { await contacts.run() },
-        startTask { await deletions.run() },
+        startTask { await deletions.run() }, startTask { await sampler.run() },
       ]
     }
   }
@@ -171,6 +192,8 @@ private struct Parts {
   /// Returns the folder for a temporary copy of an account's object.
   let scratch: @Sendable (AccountName) -> String
   let space: ServerMetrics.Space
+  /// The name of the storage engine.
+  let engine: String
   /// Keeps other servers from using the folder.
   let hold: FolderLock?
   let endUse: @Sendable () -> Void
@@ -190,7 +213,7 @@ private struct Parts {
     }
     switch settings.source {
     case .folder(let folder):
-      space = .folder(folder.path)
+      (space, engine) = (.folder(folder.path), "SQLCipher, in a folder")
       hold = try folder.holdForServing()
       endUse = { folder.endUse() }
       let directory = try ServerDirectory(in: folder)
@@ -203,7 +226,7 @@ private struct Parts {
       (self.files, objects) = (files, EmbeddedObjects(files))
       scratch = { "\(folder.path)/accounts/\($0.folder)" }
     case .database(let database, let scratch):
-      space = .database { try await database.size() }
+      (space, engine) = (.database { try await database.size() }, "PostgreSQL")
       (hold, endUse) = (nil, {})
       let directory = PostgresDirectory(database)
       let webhook = webhook(directory)

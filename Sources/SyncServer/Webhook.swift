@@ -57,6 +57,10 @@ struct WebhookQueue: Sendable {
   }
 
   private var entries: [AccountName: Entry] = [:]
+  /// The number of accounts with changes of which no call has told.
+  var waitingCount: Int { entries.count }
+  /// Returns whether an account has changes of which no call has told.
+  func isWaiting(_ account: AccountName) -> Bool { entries[account] != nil }
   private var calls = 0
   /// When the running wait ends.
   private var wake: ContinuousClock.Instant?
@@ -169,6 +173,11 @@ public final class Webhook: Sendable {
 
   /// Ends all calls. Devices learn of later changes when they ask.
   func close() { storage.withLock { $0 = nil } }
+
+  /// The number of accounts with changes of which no call has told.
+  var waitingCount: Int { queue.withLock { $0.waitingCount } }
+  /// Returns whether an account has changes of which no call has told.
+  func isWaiting(_ account: AccountName) -> Bool { queue.withLock { $0.isWaiting(account) } }
 
   /// Announces changes.
   func tell(_ account: AccountName, _ changes: CommittedChanges) {

@@ -56,6 +56,34 @@ import Testing
     #expect(try await run("account", "membership", "--data", data).status == 2)
   }
 
+  @Test("'inspect' prints a link to the pages of a running server, and names what is missing")
+  func inspect() async throws {
+    #expect(try await run("user", "add", "ada", "--account", "water", "--data", data).status == 0)
+    let server = try serve("--admin-listen", "127.0.0.1:0")
+    _ = try await server.url()
+    let line = try #require(server.output.split(separator: "\n").first { $0.hasPrefix("metrics on http://") })
+    let address = String(line.dropFirst("metrics on http://".count).dropLast("/metrics".count))
+    let printed = try await run("inspect", "--data", data, "--admin-listen", address)
+    #expect(printed.status == 0 && printed.output.hasPrefix("http://\(address)/open?key="))
+    let link = printed.output.trimmingCharacters(in: .newlines)
+    let browser = try Browser(link)
+    #expect(try browser.get("/").text.contains("Run &#39;fieldvault-server inspect&#39;"))
+    #expect(try browser.get(String(link.dropFirst("http://\(address)".count))).status == 303)
+    #expect(try browser.get("/account?name=water").text.contains("<bdi>ada</bdi>"))
+    let json = try await run("inspect", "--data", data, "--admin-listen", "0.0.0.0:9464", "--json")
+    guard case .text(let url)? = try SyncValue(parsing: json.output)["url"] else { throw Unexpected(json.output) }
+    #expect(url.hasPrefix("http://127.0.0.1:9464/open?key="))
+    let unnamed = try await run("inspect", "--data", data)
+    #expect(unnamed.status == 2 && unnamed.errors.contains("the operator's address of the server is not named"))
+    for wrong in ["127.0.0.1:0", "127.0.0.1", "9464"] {
+      #expect(try await run("inspect", "--data", data, "--admin-listen", wrong).status == 2, "\(wrong)")
+    }
+    #expect(try await run("inspect", "--data", data + "/none", "--admin-listen", address).status == 4)
+    server.signal(SIGTERM)
+    #expect(try await server.end() == 0)
+    #expect(!server.errors.contains("key="))
+  }
+
   @Test("User commands return their exit codes and store no token in plaintext") func usersAndExitCodes() async throws {
     let added = try await run("user", "add", "ada", "--account", "water", "--data", data)
     #expect(added.status == 0 && added.output.hasPrefix("fv_") && added.output.count == 47)

@@ -1,6 +1,7 @@
 import CipherSQL
 import HTTPServer
 import Platform
+import ServerPages
 import ServerStorage
 import SyncModel
 
@@ -72,6 +73,28 @@ package struct ServerMetrics: Sendable {
 
   func countFailure() { failures.add() }
 
+  /// Returns the counters of now, without the values that are not counted.
+  func reading() -> FigureReading {
+    var reading = FigureReading()
+    for (labels, count) in requests.values {
+      guard let digit = labels.last?.first?.wholeNumberValue else { continue }
+      reading.requests[digit, default: 0] += count
+    }
+    for series in durations.values.values {
+      for (bucket, count) in series.counts.enumerated() { reading.durations[bucket] += count }
+      reading.seconds += series.sum
+    }
+    for (labels, count) in operations.values {
+      if ["accepted", "merged"].contains(labels.first) {
+        reading.accepted += count
+      } else {
+        reading.refused += count
+      }
+    }
+    reading.failures = failures.values.values.reduce(0, +)
+    return reading
+  }
+
   /// Stores the times of a transaction.
   package func count(_ times: WriteTimes) {
     for wait in times.waits { waits.add(wait) }
@@ -121,13 +144,13 @@ package struct ServerMetrics: Sendable {
       "fieldvault_last_backup_seconds", "The time of the last backup by this program, in seconds since 1970."
     ) { try lastBackup().map { [.init(Double($0) / 1000)] } ?? [] }
     switch space {
-    case .folder(let path):
+    case .folder:
       all.gauge("fieldvault_disk_free_bytes", "Bytes that the file system of the data folder has left.") {
-        [.init(try Files.freeBytes(at: path))]
+        [.init(try await space.bytes())]
       }
-    case .database(let size):
+    case .database:
       all.gauge("fieldvault_database_bytes", "The size of the database, with all schemas in it.") {
-        [.init(try await size())]
+        [.init(try await space.bytes())]
       }
     }
   }
@@ -136,6 +159,14 @@ package struct ServerMetrics: Sendable {
   enum Space: Sendable {
     case folder(String)
     case database(@Sendable () async throws -> Int64)
+
+    /// Returns the bytes that are left, or the size of the database.
+    func bytes() async throws -> Int64 {
+      switch self {
+      case .folder(let path): Int64(try Files.freeBytes(at: path))
+      case .database(let size): try await size()
+      }
+    }
   }
 
   /// Adds the figures of a server's connections.

@@ -47,6 +47,8 @@ struct SyncService: Sendable {
 
   /// The number of requests that wait for a change.
   var waitingCount: Int { waiting.withLock { $0.count } }
+  /// Returns the number of requests of an account that wait for a change.
+  func waitingCount(of account: AccountName) -> Int { waiting.withLock { $0.count(of: account.folder) } }
   /// The greatest number of requests that wait at the same time.
   var waitingLimit: Int { waiting.withLock { $0.limit } }
 

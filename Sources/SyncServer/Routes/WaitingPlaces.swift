@@ -16,6 +16,8 @@ struct WaitingPlaces: Sendable {
   private var places: [Int: Place] = [:]
   /// The number of requests that wait.
   var count: Int { places.count }
+  /// Returns the number of requests of an account that wait.
+  func count(of account: String) -> Int { byAccount[account] ?? 0 }
   private var byUser: [Int64: Int] = [:]
   private var byAccount: [String: Int] = [:]
   private var lastTicket = 0

@@ -35,13 +35,15 @@ final class MemberServer {
 
   init(
     _ engine: Engine, isLimited: Bool = true, schema: Schema = RestorationSchema.schema,
-    objectStore: ObjectStore? = nil, _ limit: (inout ServerLimits) -> Void = { _ in }
+    objectStore: ObjectStore? = nil, environment: Environment = .system, adminListen: String? = nil,
+    _ limit: (inout ServerLimits) -> Void = { _ in }
   ) throws {
     folder = try TemporaryFolder()
     let source: FieldVaultServer.Source
     switch engine {
     case .folder:
-      let data = try ServerFolder(folder.path + "/data", isCreating: true)
+      var data = try ServerFolder(folder.path + "/data", isCreating: true)
+      data.environment = environment
       (self.data, databaseName) = (data, nil)
       source = .folder(data)
       directory = try ServerDirectory(in: data)
@@ -49,7 +51,7 @@ final class MemberServer {
       let shared = try SharedPostgres.server
       let name = try shared.makeDatabase()
       (data, databaseName) = (nil, name)
-      let database = try PostgresDatabase(PostgresSettings(url: shared.url(name)))
+      let database = try PostgresDatabase(PostgresSettings(url: shared.url(name)), environment: environment)
       source = .database(database, scratch: folder.path)
       directory = PostgresDirectory(database)
     }
@@ -59,7 +61,7 @@ final class MemberServer {
     let log = RequestLog { [lines] line in lines.withLock { $0.append(line) } }
     var settings = FieldVaultServer.Settings(
       source, listen: "127.0.0.1:0", schemas: [schema], limits: limits, log: log)
-    settings.objectStore = objectStore
+    (settings.objectStore, settings.adminListen, settings.version) = (objectStore, adminListen, "1.2.3")
     self.settings = settings
     server = try FieldVaultServer(settings)
     let office = try token("office", role: .service)
