@@ -149,7 +149,9 @@ import Testing
     while let page = address {
       let text = try inspected.browser.get(page).text
       seen += text.matches(of: /\/conflict\?id=([-0-9a-f]+)/).map { String($0.1) }
-      address = text.firstMatch(of: /href="(\/conflicts[^"]*after=[^"]*)"/).map { String($0.1.replacing("&amp;", with: "&")) }
+      address = text.firstMatch(of: #/href="(/conflicts[^"]*after=[^"]*)"/#).map {
+        String($0.1.replacing("&amp;", with: "&"))
+      }
     }
     #expect(seen == ids && ids.count == 451)
     #expect(try inspected.browser.get("/conflicts").text.contains(open.id))
