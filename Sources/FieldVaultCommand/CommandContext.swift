@@ -73,16 +73,17 @@ final class CommandContext {
   /// - Parameters:
   ///   - secret: the secret, if it is known already.
   ///   - adding: schemas to add to the vault.
-  ///   - concurrent: whether the command reads while it writes. Any other command needs one connection only, which saves
-  ///     the parsing of the schema for another one.
+  ///   - separatingReads: whether reads and writes have connections of their own: for a command that reads while it writes, or
+  ///     that writes much, for which a large page cache is useless. Other commands need one connection only, which saves the
+  ///     parsing of the schema for another one.
   func openVault(
     outdated: Vault.OutdatedSchema = .refuse, with secret: UnlockSecret? = nil,
-    adding: [(source: SchemaSource, schema: Schema)] = [], concurrent: Bool = false
+    adding: [(source: SchemaSource, schema: Schema)] = [], separatingReads: Bool = false
   ) throws -> Vault {
     let path = try vaultPath()
     _ = try Vault.existing(path)
     var configuration = try configuration()
-    if !concurrent { configuration.readerCount = 0 }
+    if !separatingReads { configuration.readerCount = 0 }
     let vault = try Vault.open(
       at: path, with: try secret ?? self.secret(), schemas: Self.shippedSchemas, adding: adding, outdated: outdated,
       configuration: configuration)

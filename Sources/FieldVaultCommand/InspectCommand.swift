@@ -50,7 +50,7 @@ enum InspectCommand: ProgramCommand {
   private static func inspector(
     _ context: CommandContext, _ settings: Inspector.Settings, onLock: @escaping @Sendable () -> Void
   ) throws -> Inspector {
-    let vault = try context.openVault(concurrent: true)
+    let vault = try context.openVault(separatingReads: true)
     let name = vault.layout.folder.split(separator: "/").last.map(String.init) ?? vault.layout.folder
     return Inspector(vault, name: name, settings: settings, onLock: onLock)
   }

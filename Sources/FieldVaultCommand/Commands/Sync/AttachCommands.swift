@@ -75,7 +75,7 @@ enum AttachExportCommand: ProgramCommand {
   static func run(_ context: CommandContext) throws {
     let identifier = try context.identifier("UUID")
     let file = try context.arguments.required("FILE")
-    let vault = try context.openVault(concurrent: true)
+    let vault = try context.openVault(separatingReads: true)
     let uuid = try vault.attachmentUUID(identifier)
     let variant = context.arguments.flag("thumbnail") ? AttachmentVariant.thumbnail : .full
     let (path, bytes): (String, Int)

@@ -35,7 +35,7 @@ enum SyncCommand: ProgramCommand {
     let arguments = context.arguments
     let request = RoundRequest(
       pulls: !arguments.flag("push-only"), pushes: !arguments.flag("pull-only"), isFull: arguments.flag("full"))
-    let vault = try context.openVault(concurrent: true)
+    let vault = try context.openVault(separatingReads: true)
     let server = try Server(of: vault)
     guard try vault.remote()?.hasCredentials == true else { throw RemoteFailure.noToken(for: server.url) }
     if arguments.flag("accept-deletions") { try vault.acceptDeletions() }

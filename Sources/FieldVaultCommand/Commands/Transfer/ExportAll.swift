@@ -68,7 +68,7 @@ enum ImportAll {
         "--\(name) does not apply to a whole folder", about: name,
         hint: "import one file: fieldvault import ENTITY \(place)/ENTITY.ndjson")
     }
-    let vault = try context.openVault()
+    let vault = try context.openVault(separatingReads: true)
     let progress = ProgressLine(
       "Importing \(place)", total: 0, unit: .bytes, terminal: context.messages.terminal, isQuiet: context.isQuiet)
     defer { progress.clear() }

@@ -9,7 +9,7 @@ enum ImportDatabase {
       throw context.arguments.mistake("--\(name) does not apply to a database", about: name)
     }
     let isDryRun = context.arguments.flag("dry-run")
-    let vault = try context.openVault()
+    let vault = try context.openVault(separatingReads: true)
     let options = try options(context, vault.entities)
     let stop = StopRequest()
     var plan: DatabaseImportPlan?

@@ -86,7 +86,7 @@ enum ImportCommand: ProgramCommand {
     let path = try context.arguments.required("FILE")
     let format = try kind(of: path, context)
     let source = try ByteSource(path: path)
-    let vault = try context.openVault()
+    let vault = try context.openVault(separatingReads: true)
     let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
     let progress = ProgressLine(
       "Importing \(entity.type)", total: source.size ?? 0, unit: .bytes, terminal: context.messages.terminal,
