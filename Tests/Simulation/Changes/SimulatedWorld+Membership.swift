@@ -85,13 +85,15 @@ extension SimulatedWorld {
 
   /// Connects a user with the record of a worker, which other users may have as well, or with none.
   private func connect(_ user: String) throws {
-    let database = try server.store.open()
-    defer { database.close() }
-    let workers = try database.read { connection in
-      try connection.fetch(
-        """
-        SELECT entityUuid FROM ServerRecord WHERE entityType = \(VisibleRecords.user) AND isDeleted = 0 ORDER BY entityUuid
-        """, as: String.self)
+    let workers = try repeatingAfterFault {
+      let database = try server.store.open()
+      defer { database.close() }
+      return try database.read { connection in
+        try connection.fetch(
+          """
+          SELECT entityUuid FROM ServerRecord WHERE entityType = \(VisibleRecords.user) AND isDeleted = 0 ORDER BY entityUuid
+          """, as: String.self)
+      }
     }
     let worker = workers.isEmpty || changes.random.chance(0.1) ? nil : changes.random.pick(workers)
     try withDirectory { directory in try directory.linkUser(user, to: worker) }
@@ -99,8 +101,22 @@ extension SimulatedWorld {
   }
 
   private func withDirectory<Result>(_ body: (ServerDirectory) throws -> Result) throws -> Result {
-    let directory = try ServerDirectory(in: try server.folder())
-    defer { directory.close() }
-    return try body(directory)
+    try repeatingAfterFault {
+      let directory = try ServerDirectory(in: try server.folder())
+      defer { directory.close() }
+      return try body(directory)
+    }
+  }
+
+  /// Does the work of an operator. The disk of the server may fail at that moment, shortly after an upgrade; the operator then
+  /// does it again after the repair.
+  private func repeatingAfterFault<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      guard server.machine.hasFailed else { throw error }
+      try repair()
+      return try body()
+    }
   }
 }
