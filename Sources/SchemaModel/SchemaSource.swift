@@ -22,20 +22,12 @@ public struct SchemaSource: Codable, Hashable, Sendable {
   private static let setting = "schemas"
 
   package static func read(from connection: Connection) throws -> [SchemaSource] {
-    guard
-      let text = try connection.fetchOne(
-        "SELECT value FROM Setting WHERE name = \(setting)", as: Optional<String>.self) ?? nil
-    else { return [] }
+    guard let text = try SettingRow.value(setting, in: connection) else { return [] }
     return try JSONText(text).decoded()
   }
 
   package static func write(_ sources: [SchemaSource], to connection: WriteConnection) throws {
-    let text = try JSONText(encoding: sources)
-    try connection.execute(
-      """
-      INSERT INTO Setting (name, value) VALUES (\(setting), \(text))
-      ON CONFLICT (name) DO UPDATE SET value = excluded.value
-      """)
+    try SettingRow.set(setting, try JSONText(encoding: sources).text, in: connection)
   }
 }
 

@@ -146,7 +146,7 @@ import Testing
     try inspected.enter()
     let ids = try inspected.vault.conflicts(resolved: true).map(\.conflictId)
     var (seen, address): ([String], String?) = ([], "/conflicts?all=1")
-    while let page = address {
+    while let page = address, seen.count <= ids.count {
       let text = try inspected.browser.get(page).text
       seen += text.matches(of: /\/conflict\?id=([-0-9a-f]+)/).map { String($0.1) }
       address = text.firstMatch(of: #/href="(/conflicts[^"]*after=[^"]*)"/#).map {

@@ -1,4 +1,5 @@
 import CipherSQL
+import SchemaModel
 import SyncModel
 
 #if canImport(FoundationEssentials)
@@ -81,22 +82,11 @@ package enum SyncSettings {
   package static let filesAreDoubtful = "doubtful"
 
   package static func value(_ name: Name, in connection: Connection) throws -> String? {
-    try connection.withStatement("SELECT value FROM Setting WHERE name = ?") { statement in
-      try statement.bind(name.rawValue, at: 1)
-      return try statement.step() ? try statement.row.decode(Optional<String>.self, at: 0) : nil
-    }
+    try SettingRow.value(name.rawValue, in: connection)
   }
 
   package static func set(_ name: Name, _ value: String?, in connection: WriteConnection) throws {
-    guard let value else {
-      try connection.execute("DELETE FROM Setting WHERE name = \(name.rawValue)")
-      return
-    }
-    try connection.execute(
-      """
-      INSERT INTO Setting (name, value) VALUES (\(name.rawValue), \(value))
-      ON CONFLICT (name) DO UPDATE SET value = excluded.value
-      """)
+    try SettingRow.set(name.rawValue, value, in: connection)
   }
 
   /// Requests a comparison of all records at the next contact, or after the first pull if that has begun and not ended. An

@@ -1,4 +1,5 @@
 import CipherSQL
+import SchemaModel
 import SyncModel
 
 /// A result of a check of a vault.
@@ -75,16 +76,11 @@ public struct StoredDiagnosis: Codable, Sendable {
 
   /// Returns the stored result; `nil` before the first check, and for a result of a version that words it differently.
   static func read(from connection: Connection) throws -> StoredDiagnosis? {
-    let text = try connection.fetchOne("SELECT value FROM Setting WHERE name = \(setting)", as: String?.self) ?? nil
-    return text.flatMap { try? JSONText($0).decoded() }
+    try SettingRow.value(setting, in: connection).flatMap { try? JSONText($0).decoded() }
   }
 
   func write(to connection: WriteConnection) throws {
-    try connection.execute(
-      """
-      INSERT INTO Setting (name, value) VALUES (\(Self.setting), \(try JSONText(encoding: self)))
-      ON CONFLICT (name) DO UPDATE SET value = excluded.value
-      """)
+    try SettingRow.set(Self.setting, try JSONText(encoding: self).text, in: connection)
   }
 }
 

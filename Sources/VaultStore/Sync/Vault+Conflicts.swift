@@ -67,40 +67,39 @@ public struct ConflictEntry: Sendable, Hashable {
 }
 
 extension Vault {
-  /// Returns the conflicts, the oldest first.
-  /// - Parameter resolved: whether to include conflicts that a user or a policy resolved.
-  public func conflicts(resolved: Bool = false) throws -> [ConflictEntry] {
-    try database.read { connection in
-      let condition: SQL = resolved ? "1" : "resolvedAt IS NULL"
-      return try conflicts(condition, connection)
-    }
-  }
-
-  /// Returns one page of the conflicts, the oldest first. Only the versions of its conflicts are read.
+  /// Returns the conflicts, or one page of them, the oldest first. Only the versions of the returned conflicts are read.
   /// - Parameters:
   ///   - resolved: whether to include conflicts that a user or a policy resolved.
   ///   - after: the id of the conflict before the page; `nil` for the first page, and also an id that no longer exists.
-  ///   - limit: the greatest number of conflicts on the page.
-  public func conflicts(resolved: Bool, after: String?, limit: Int) throws -> [ConflictEntry] {
+  ///   - limit: the greatest number of conflicts on the page; `nil` for all.
+  /// - Complexity: without `resolved`, the rows of all open conflicts are read and sorted, and no resolved ones; with it,
+  ///   only those of the page.
+  public func conflicts(resolved: Bool = false, after: String? = nil, limit: Int? = nil) throws -> [ConflictEntry] {
     try database.read { connection in
-      var condition: SQL = resolved ? "1" : "resolvedAt IS NULL"
       let start = try after.flatMap { id in
         try connection.fetchOne(
           "SELECT detectedAt FROM OfflineConflictResolution WHERE conflictId = \(id)", as: String.self
         )
         .map { (time: $0, id: id) }
       }
-      if let start {
-        condition = "\(condition) AND (detectedAt, conflictId) > (\(start.time), \(start.id))"
-      }
-      return try conflicts(condition, connection, limit: limit)
+      return try conflicts(Self.conflictPage(resolved: resolved, after: start, limit: limit), connection)
     }
+  }
+
+  /// The part of a query after the table's name that chooses and sorts one page of the conflicts.
+  static func conflictPage(resolved: Bool, after: (time: String, id: String)?, limit: Int?) -> SQL {
+    // The plus keeps SQLite from the index of the times, which would visit all resolved conflicts as well.
+    let time: SQL = resolved ? "detectedAt" : "+detectedAt"
+    let state: SQL = resolved ? "1" : "resolvedAt IS NULL"
+    let start: SQL = after.map { "(\(time), conflictId) > (\($0.time), \($0.id))" } ?? "1"
+    // SQLite has no limit below 0.
+    return "WHERE \(state) AND \(start) ORDER BY \(time), conflictId LIMIT \(limit ?? -1)"
   }
 
   /// Returns a conflict.
   /// - Throws: ``VaultError`` with `noSuchRecord`.
   public func conflict(_ id: String) throws -> ConflictEntry {
-    let found = try database.read { try conflicts("conflictId = \(id)", $0) }
+    let found = try database.read { try conflicts("WHERE conflictId = \(id)", $0) }
     guard let entry = found.first else {
       throw VaultError(
         .noSuchRecord, "no conflict \(id)", remedy: .showAllConflicts)
@@ -108,13 +107,9 @@ extension Vault {
     return entry
   }
 
-  private func conflicts(_ condition: SQL, _ connection: Connection, limit: Int = -1) throws -> [ConflictEntry] {
+  private func conflicts(_ clauses: SQL, _ connection: Connection) throws -> [ConflictEntry] {
     var entries: [ConflictEntry] = []
-    // SQLite has no limit below 0.
-    let query: SQL = """
-      SELECT \(ConflictEntry.columns) FROM OfflineConflictResolution WHERE \(condition) ORDER BY detectedAt, conflictId
-      LIMIT \(limit)
-      """
+    let query: SQL = "SELECT \(ConflictEntry.columns) FROM OfflineConflictResolution \(clauses)"
     try connection.forEach(query) { row in entries.append(try ConflictEntry(row)) }
     let catalog = syncCatalog
     for index in entries.indices {
