@@ -23,7 +23,11 @@ enum Command {
       let terminal = Terminal(descriptor: STDERR_FILENO, noColor: words.contains("--no-color"))
       let messages = Output(descriptor: STDERR_FILENO)
       // With a closed standard error only the exit code reports the error.
-      try? messages.write(error.text(for: terminal))
+      if ErrorObject.isRequested(by: words) {
+        try? messages.write(ErrorReport(error).json())
+      } else {
+        try? messages.write(error.text(for: terminal))
+      }
       try? messages.flush()
       exit(error.exitCode.rawValue)
     }

@@ -154,7 +154,13 @@ struct CommandContext: Sendable {
   func report(_ error: any Error) -> Never {
     let report = ErrorReport(error)
     try? output.flush()
-    line(report.text(for: messages.terminal))
+    if isJSON {
+      // With a closed standard error only the exit code reports the error.
+      try? messages.write(report.json())
+      try? messages.flush()
+    } else {
+      line(report.text(for: messages.terminal))
+    }
     exit(report.exitCode.rawValue)
   }
 }

@@ -74,6 +74,11 @@ struct ErrorReport {
     return hint.map { first + "\nhint:  " + escaped($0) } ?? first
   }
 
+  /// Returns the error as one JSON object in a line.
+  func json() -> [UInt8] {
+    ErrorObject(exitCode: exitCode, message: escaped(message), hint: hint.map { escaped($0) }).line
+  }
+
   private static func exitCode(of error: ServerError) -> ExitCode {
     switch error.code {
     case .noSuchUser, .noSuchAccount, .noSuchToken, .noSuchDevice, .noData: .notFound

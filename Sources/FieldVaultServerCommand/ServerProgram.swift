@@ -15,7 +15,9 @@ enum ServerProgram {
     name: "fieldvault-server", version: version,
     summary: "sync server for field devices",
     options: [
-      .flag("json", "print one JSON document on standard output", isSetting: false),
+      .flag(
+        "json", "print one JSON document on standard output; an error as an object on standard error",
+        isSetting: false),
       .flag("quiet", short: "q", "print no requests and no hints"),
       .flag("no-color", "disable colours", isSetting: false),
     ],

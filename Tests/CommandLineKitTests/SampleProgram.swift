@@ -45,7 +45,7 @@ extension Program {
           .value("uuid", "UUID", "the record to change"),
           .value("from", "FILE", "records as JSON", completion: .file),
         ],
-        choices: [Choice("FIELD=VALUE", "from", required: true)]),
+        choices: [Choice("FIELD=VALUE", "from", required: true), Choice("uuid", "from")]),
       CommandDescription(
         "query", group: "Records", summary: "run SQL",
         arguments: [.required("SQL", "any SQL")],

@@ -54,3 +54,42 @@ public struct ExitCode: Sendable, Hashable {
     .credentials, .interrupted,
   ]
 }
+
+/// An error in the form that programs print with `--json`: one JSON object in a line on standard error.
+public struct ErrorObject {
+  private let exitCode: ExitCode
+  private let message: String
+  private let hint: String?
+  private let candidates: (names: [String], count: Int)?
+
+  /// Creates the form of an error.
+  /// - Parameter candidates: the names that an ambiguous word may mean, which may be fewer than their number.
+  public init(
+    exitCode: ExitCode, message: String, hint: String?, candidates: (names: [String], count: Int)? = nil
+  ) {
+    (self.exitCode, self.message, self.hint, self.candidates) = (exitCode, message, hint, candidates)
+  }
+
+  /// Returns whether a command line that could not be parsed asks for this form.
+  public static func isRequested(by words: [String]) -> Bool { words.prefix { $0 != "--" }.contains("--json") }
+
+  /// The bytes of the line.
+  public var line: [UInt8] {
+    var json = JSONWriter()
+    json.beginObject()
+    json.member("code", exitCode.name)
+    json.member("exitCode", Int(exitCode.rawValue))
+    json.member("message", message)
+    json.member("hint", hint)
+    if let candidates {
+      json.key("candidates")
+      json.beginArray()
+      for name in candidates.names { json.value(name) }
+      json.endArray()
+      json.member("candidateCount", candidates.count)
+    }
+    json.endObject()
+    json.endDocument()
+    return json.takeBytes()
+  }
+}

@@ -200,13 +200,12 @@ extension Program {
       return (words + (chain.last?.defaultSubcommand == nil ? ["COMMAND", "..."] : ["[COMMAND", "...]"]))
         .joined(separator: " ")
     }
-    // A choice is at the position of its first name.
+    // A choice is at the position of its first name. A name of several choices is shown in the first one only.
     var shown: Set<String> = []
     func take(_ name: String, alone: String) {
       guard !shown.contains(name) else { return }
       guard let choice = command.choices.first(where: { $0.names.contains(name) }) else { return words.append(alone) }
-      shown.formUnion(choice.names)
-      let parts = choice.names.map { name in
+      let parts = choice.names.filter { shown.insert($0).inserted }.map { name in
         command.options.first { $0.long == name }?.usage ?? name
           + (command.arguments.first { $0.name == name }?.isRepeating == true ? " ..." : "")
       }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Errors of commands")
@@ -20,6 +21,28 @@ struct ErrorOutputTests {
     #expect(ran.output.isEmpty)
     let lines = ran.errors.split(separator: "\n")
     #expect(lines.count == 1, "\(ran.errors)")
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(ran.errors.utf8)) as? [String: Any])
+    #expect(object["code"] as? String == code)
+    #expect(object["exitCode"] as? Int == Int(status))
+    #expect((object["message"] as? String)?.isEmpty == false)
+    #expect(object.keys.contains("hint"))
+  }
+
+  @Test(
+    "With --json an error of fieldvault-server is one object on standard error, and standard output is empty",
+    arguments: [
+      (["user", "list", "--data", "nowhere", "--json"], 4, "notFound"), (["user", "lst", "--json"], 2, "usage"),
+      (["user", "list", "--json"], 2, "usage"), (["user", "add", "ada", "--rol", "x", "--json"], 2, "usage"),
+      (["backup", "out", "--data", "nowhere", "--json"], 4, "notFound"),
+    ] as [([String], Int32, String)])
+  func serverErrorsAreObjects(_ arguments: [String], _ status: Int32, _ code: String) throws {
+    let folder = try TemporaryFolder()
+    let ran = try run(
+      try builtProgram("fieldvault-server"), arguments.map { ["nowhere", "out"].contains($0) ? folder.file($0) : $0 },
+      environment: Workshop(vault: false).environment())
+    #expect(ran.status == status, "\(ran.errors)")
+    #expect(ran.output.isEmpty)
+    #expect(ran.errors.split(separator: "\n").count == 1, "\(ran.errors)")
     let object = try #require(try JSONSerialization.jsonObject(with: Data(ran.errors.utf8)) as? [String: Any])
     #expect(object["code"] as? String == code)
     #expect(object["exitCode"] as? Int == Int(status))
