@@ -86,6 +86,23 @@ struct CompletionTests {
     #expect(words == offered)
   }
 
+  @Test(
+    "Completions in zsh are the words allowed at the cursor",
+    arguments: [
+      ("l", ["list"]), ("key ", ["add", "list", "remove"]), ("key add pass", ["passphrase"]),
+      ("--vault list key re", ["remove"]), ("ls --format=c", ["csv"]), ("ls --format c", ["csv"]),
+      ("ls --delet", ["--deleted"]), ("help key a", ["add"]), ("completions b", ["bash"]), ("dum", []),
+    ])
+  func zsh(line: String, offered: [String]) throws {
+    guard
+      let words = try ZshCompletions.words(after: "fieldvault \(line)", script: Program.sample.completions(for: .zsh))
+    else {
+      print("skipped: zsh is not installed, so its completions were not driven")
+      return
+    }
+    #expect(words == offered)
+  }
+
   @Test("Completion functions of a program name with a dash have valid names")
   func aNameWithADashMakesNamesOfFunctionsWithout() {
     let program = Program(
