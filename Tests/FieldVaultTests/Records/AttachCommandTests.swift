@@ -95,6 +95,18 @@ struct AttachCommandTests {
     #expect(try bytes("out.jpg").starts(with: [0xff, 0xd8]) && bytes("out.jpg").count < 20_000)
   }
 
+  @Test("attach list shows the capture times in UTC, and with --local in local time with its zone")
+  func captureTimes() throws {
+    _ = try add("rocket.jpg")
+    try shop.done("query", "--write", "UPDATE OfflinePhoto SET capturedAt = '2026-07-01T10:00:00.000Z'")
+    let utc = try shop.done("attach", "list")
+    #expect(utc.lines[0].contains("captured (UTC)") && utc.lines[1].contains("2026-07-01 10:00:00"), "\(utc.output)")
+    let local = try shop.run(["attach", "list", "--local"], environment: ["TZ": "CET-1CEST,M3.5.0,M10.5.0"])
+    #expect(local.output.contains("2026-07-01 12:00:00 CEST") && !local.output.contains("UTC"), "\(local.output)")
+    let vertical = try shop.done("attach", "list", "--vertical")
+    #expect(vertical.output.contains("2026-07-01 10:00:00"), "\(vertical.output)")
+  }
+
   @Test("A file name with line breaks or slashes is shown on one line and exported safely")
   func aNameWithLinesIsShownOnOneAndMakesNoFolders() throws {
     let name = "a\nb\u{1b}[31m.jpg"

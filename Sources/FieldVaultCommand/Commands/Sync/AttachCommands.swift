@@ -18,7 +18,7 @@ enum AttachListCommand: ProgramCommand {
     arguments: [
       .optional("ENTITY", "the entity of a record, to list only its attachments"), .optional("UUID", recordHelp),
     ],
-    options: [.flag("vertical", "one field a line")],
+    options: TableOptions.layout,
     examples: [
       Example("fieldvault attach list Room 0193...", "the attachments of a room"),
       Example("fieldvault attach ls --json", "all attachments as JSON"),
@@ -46,8 +46,11 @@ enum AttachListCommand: ProgramCommand {
       json.endDocument()
       return try json.drain(to: context.output)
     }
-    let table = TableOutput(TextTable(["uuid", "name", "size", "type", "here", "upload"], optional: ["type"]), context)
-    try vault.forEachAttachment(of: owner) { try table.add(AttachmentFormat.cells(of: $0)) }
+    let times = TimeFormat(context)
+    let captured = times.title("captured")
+    let table = TableOutput(
+      TextTable(["uuid", "name", "size", "type", "here", "upload", captured], optional: ["type", captured]), context)
+    try vault.forEachAttachment(of: owner) { try table.add(AttachmentFormat.cells(of: $0, times)) }
     try table.finish()
     if table.isEmpty { context.hint("No attachments. To add one: fieldvault attach add ENTITY UUID FILE") }
   }
@@ -215,7 +218,7 @@ enum AttachmentFormat {
     json.endObject()
   }
 
-  static func cells(of attachment: AttachmentRecord) -> [String] {
+  static func cells(of attachment: AttachmentRecord, _ times: TimeFormat) -> [String] {
     let here =
       switch (attachment.full, attachment.thumbnail) {
       case ("here", _): "yes"
@@ -227,7 +230,7 @@ enum AttachmentFormat {
     let upload = attachment.full == "absent" ? "elsewhere" : attachment.uploadStatus ?? ""
     return [
       attachment.uuid, attachment.fileName ?? "", attachment.byteCount.map { byteText(Int(clamping: $0)) } ?? "",
-      attachment.mimeType ?? "", here, upload,
+      attachment.mimeType ?? "", here, upload, attachment.capturedAt.map(times.text) ?? "",
     ]
   }
 
