@@ -41,8 +41,10 @@ extension KeyError {
 }
 
 extension AtomicFile {
-  /// Writes bytes of a key file or an exported key to a free path.
-  func createSecret(_ content: SecureBytes) throws(KeyError) {
+  /// Writes bytes of a key file, an exported key or a passphrase to a free path, with mode 0600, durably.
+  ///
+  /// - Throws: ``KeyError`` `alreadyExists`, `noSpace` or `cannotWrite`.
+  package func createSecret(_ content: SecureBytes) throws(KeyError) {
     try content.withUnsafeBytes { bytes throws(KeyError) in
       do throws(FileError) { try create(bytes) } catch { throw .writing(error) }
     }

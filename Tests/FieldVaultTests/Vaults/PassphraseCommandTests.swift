@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import TestSupport
 import Testing
 import VaultKeys
@@ -64,6 +65,69 @@ struct PassphraseCommandTests {
   func weakness(_ text: String, _ reason: String?) throws {
     var bytes = Array(text.utf8)
     #expect(PassphraseStrength.weakness(of: try SecureBytes(wiping: &bytes)) == reason)
+  }
+
+  @Test("A generated passphrase has 80 random bits in groups, and each has its own")
+  func generatedPassphrases() throws {
+    func text(_ source: RandomSource) throws -> String {
+      try GeneratedPassphrase.make(from: source).withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    }
+    let counting = RandomSource { buffer in for index in buffer.indices { buffer[index] = UInt8(index * 2 + 0xE0) } }
+    #expect(try text(counting) == "0246-8ace-gjmp-rtwy")
+    let drawn = try (0..<200).map { _ in try text(.system) }
+    #expect(Set(drawn).count == 200)
+    #expect(drawn.allSatisfy { $0.wholeMatch(of: /([0-9a-hjkmnp-tv-z]{4}-){3}[0-9a-hjkmnp-tv-z]{4}/) != nil })
+    #expect(Set(drawn.joined()).count == 33)
+    var bytes = Array(drawn[0].utf8)
+    #expect(PassphraseStrength.weakness(of: try SecureBytes(wiping: &bytes)) == nil)
+  }
+
+  @Test("init --generate-passphrase shows the passphrase once, also with --quiet and --json")
+  func initGeneratesAPassphrase() throws {
+    let shop = try Workshop(.passphrase, vault: false)
+    let shown = try shop.done("init", "--schema", "range", "--generate-passphrase", "-q", vault: "a.vault")
+    let object = try shop.done("init", "--schema", "range", "--generate-passphrase", "--json", vault: "b.vault")
+    let texts = [shown.output, "\(try #require(try object.object()["passphrase"] as? String))\n"]
+    for (vault, text) in zip(["a.vault", "b.vault"], texts) {
+      #expect(text.count == 20)
+      let file = try shop.write(text, to: vault + ".secret")
+      try shop.done("describe", "RifleSetup", "--passphrase-file", file, "-q", vault: vault)
+    }
+    #expect(shown.errors.isEmpty && object.errors.contains("Write the passphrase down."))
+    #expect(texts[0] != texts[1])
+  }
+
+  @Test("init --generate-passphrase writes a new file of mode 0600 and keeps an existing one")
+  func initWritesThePassphrase() throws {
+    let shop = try Workshop(.passphrase, vault: false)
+    let file = shop.path("new.secret")
+    let words = ["init", "--schema", "range", "--generate-passphrase", "--passphrase-file", file]
+    let made = try shop.run(words + ["--json"], vault: "new.vault")
+    #expect(made.status == 0 && made.errors.contains("Wrote the passphrase to \(file)"), "\(made.errors)")
+    #expect(try made.object().keys.sorted() == ["entities", "vault"])
+    #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
+    try shop.done("describe", "RifleSetup", "--passphrase-file", file, "-q", vault: "new.vault")
+    let before = try String(contentsOfFile: file, encoding: .utf8)
+    let again = try shop.run(words, vault: "other.vault")
+    #expect(again.status == 1 && again.errors.contains("already exists and is not overwritten"), "\(again.errors)")
+    #expect(try String(contentsOfFile: file, encoding: .utf8) == before)
+    #expect(!FileManager.default.fileExists(atPath: shop.path("other.vault")))
+    try FileManager.default.removeItem(atPath: file)
+    #expect(try shop.run(words, vault: "new.vault").status != 0)
+    #expect(!FileManager.default.fileExists(atPath: file))
+  }
+
+  @Test(
+    "init --generate-passphrase excludes other secrets",
+    arguments: [
+      ["--key-file", "@key"], ["--passphrase-command", "echo x"], ["--recovery-file", "@key"], ["--system"],
+      ["--passphrase-file", "-"],
+    ])
+  func generatedPassphrasesStandAlone(_ words: [String]) throws {
+    let shop = try Workshop(.passphrase, vault: false)
+    let ran = try shop.run(["init", "--schema", "range", "--generate-passphrase"] + words, vault: "new.vault")
+    #expect(ran.status == 2, "\(ran.errors)")
+    #expect(!FileManager.default.fileExists(atPath: shop.path("new.vault")))
   }
 
   @Test("A weak passphrase is advised against when a vault is created and when a slot is added")
