@@ -6,12 +6,16 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include <poll.h>
 #include <spawn.h>
 #if defined(__APPLE__)
@@ -27,10 +31,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #endif
 
 // Disables core dumps and debuggers of the same user, because a core contains keys and records. Returns 0 on success,
@@ -151,6 +152,76 @@ static inline int cplatform_wait_readable(int first, int second) {
   if (poll(both, 2, -1) < 0) return -1;
   return (both[0].revents ? 1 : 0) | (both[1].revents ? 2 : 0);
 #endif
+}
+
+// Creates a local stream socket that no child inherits and that never blocks, and fills in the address of a path. Returns
+// -1 with errno on failure: ENAMETOOLONG for a path that does not fit.
+static inline int cplatform_local_socket(const char *path, struct sockaddr_un *address) {
+  memset(address, 0, sizeof *address);
+  address->sun_family = AF_UNIX;
+  if (strlen(path) >= sizeof address->sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  strcpy(address->sun_path, path);
+  int descriptor = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (descriptor < 0) return -1;
+  fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  fcntl(descriptor, F_SETFL, O_NONBLOCK);
+  return descriptor;
+}
+
+// Closes a socket after a failure and keeps the errno of the failure. Returns -1.
+static inline int cplatform_close_failed(int descriptor) {
+  int code = errno;
+  close(descriptor);
+  errno = code;
+  return -1;
+}
+
+// Listens at a free path. Returns -1 with errno on failure.
+static inline int cplatform_listen_local(const char *path) {
+  struct sockaddr_un address;
+  int descriptor = cplatform_local_socket(path, &address);
+  if (descriptor < 0) return -1;
+  if (bind(descriptor, (struct sockaddr *)&address, sizeof address) || listen(descriptor, 64))
+    return cplatform_close_failed(descriptor);
+  return descriptor;
+}
+
+// Connects to the socket at a path. Returns -1 with errno on failure, also when its backlog is full.
+static inline int cplatform_connect_local(const char *path) {
+  struct sockaddr_un address;
+  int descriptor = cplatform_local_socket(path, &address);
+  if (descriptor < 0) return -1;
+  if (connect(descriptor, (struct sockaddr *)&address, sizeof address)) return cplatform_close_failed(descriptor);
+  return descriptor;
+}
+
+// Accepts a connection that no child inherits and that never blocks. Returns -1 with errno on failure.
+static inline int cplatform_accept_local(int listener) {
+  int descriptor = accept(listener, 0, 0);
+  if (descriptor < 0) return -1;
+  fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  fcntl(descriptor, F_SETFL, O_NONBLOCK);
+  return descriptor;
+}
+
+// Returns the user of the process at the other end of a local socket. Returns 0 on success.
+static inline int cplatform_peer_user(int descriptor, uint32_t *user) {
+#if defined(__linux__)
+  // sys/socket.h declares struct ucred only for programs that request the extensions of the GNU C library.
+  struct { pid_t process; uid_t user; gid_t group; } peer;
+  socklen_t size = sizeof peer;
+  if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size)) return -1;
+  *user = peer.user;
+#else
+  uid_t peer;
+  gid_t group;
+  if (getpeereid(descriptor, &peer, &group)) return -1;
+  *user = peer;
+#endif
+  return 0;
 }
 
 #if defined(__linux__)

@@ -20,7 +20,7 @@ enum Command {
       let arguments = try ArgumentParser(FieldVaultProgram.program).parse(words)
       context = CommandContext(arguments)
     } catch {
-      finish(error, words: words.prefix { $0 != "--" })
+      finish(error, words: words)
     }
     // A core dump of this process would hold keys and records.
     if !forbidCoreDumps() { context.hint("cannot disable core dumps for this process") }
@@ -34,10 +34,10 @@ enum Command {
     }
   }
 
-  private static func finish(_ error: UsageError, words: ArraySlice<String>) -> Never {
+  private static func finish(_ error: UsageError, words: [String]) -> Never {
     let output = Output(descriptor: STDERR_FILENO)
     // With a closed standard error only the exit code reports the error.
-    if words.contains("--json") {
+    if ErrorObject.isRequested(by: words) {
       try? output.write(ErrorReport(error).json())
     } else {
       try? output.write(error.text(for: Terminal(descriptor: STDERR_FILENO, noColor: words.contains("--no-color"))))

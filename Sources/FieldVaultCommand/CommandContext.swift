@@ -72,21 +72,29 @@ final class CommandContext {
   /// Opens the vault.
   /// - Parameters:
   ///   - secret: the secret, if it is known already.
+  ///   - needsRootKey: whether the command changes slots or keys or writes a backup. The key agent has no root key.
   ///   - adding: schemas to add to the vault.
   ///   - separatingReads: whether reads and writes have connections of their own: for a command that reads while it writes, or
   ///     that writes much, for which a large page cache is useless. Other commands need one connection only, which saves the
   ///     parsing of the schema for another one.
   func openVault(
     outdated: Vault.OutdatedSchema = .refuse, with secret: UnlockSecret? = nil,
-    adding: [(source: SchemaSource, schema: Schema)] = [], separatingReads: Bool = false
+    needsRootKey: Bool = false, adding: [(source: SchemaSource, schema: Schema)] = [], separatingReads: Bool = false
   ) throws -> Vault {
     let path = try vaultPath()
     _ = try Vault.existing(path)
     var configuration = try configuration()
     if !separatingReads { configuration.readerCount = 0 }
-    let vault = try Vault.open(
-      at: path, with: try secret ?? self.secret(), schemas: Self.shippedSchemas, adding: adding, outdated: outdated,
-      configuration: configuration)
+    let vault =
+      if secret == nil, !needsRootKey, let session = try agentSession() {
+        try Vault.open(
+          at: path, with: session, schemas: Self.shippedSchemas, adding: adding, outdated: outdated,
+          configuration: configuration)
+      } else {
+        try Vault.open(
+          at: path, with: try secret ?? self.secret(), schemas: Self.shippedSchemas, adding: adding, outdated: outdated,
+          configuration: configuration)
+      }
     opened = vault
     return vault
   }

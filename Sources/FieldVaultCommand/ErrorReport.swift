@@ -48,7 +48,7 @@ struct ErrorReport {
     case let error as OutputError:
       self.init(exitCode: error.exitCode, message: "\(error)", hint: nil)
       isSilent = error.kind == .closed
-    case let error as ShellError:
+    case let error as StartError:
       self.init(exitCode: error.exitCode, message: error.message, hint: error.hint)
     case let error as SyncRefused:
       self.init(exitCode: Self.exitCode(of: error), message: error.message, hint: error.hint)
@@ -92,19 +92,10 @@ struct ErrorReport {
 
   /// Returns the error as one JSON object in a line.
   func json() -> [UInt8] {
-    var json = JSONWriter()
-    json.beginObject()
-    json.member("code", exitCode.name)
-    json.member("exitCode", Int(exitCode.rawValue))
-    json.member("message", ambiguity?.message ?? message)
-    json.member("hint", hint)
-    if let ambiguity {
-      json.member("candidates", ambiguity.candidates)
-      json.member("candidateCount", ambiguity.candidateCount)
-    }
-    json.endObject()
-    json.endDocument()
-    return json.takeBytes()
+    ErrorObject(
+      exitCode: exitCode, message: ambiguity?.message ?? message, hint: hint,
+      candidates: ambiguity.map { ($0.candidates, $0.candidateCount) }
+    ).line
   }
 
   private static func exitCode(of error: VaultError) -> ExitCode {
@@ -129,7 +120,8 @@ struct ErrorReport {
     case .lastSlot, .limitReached, .badLabel: .refused
     // A keyring that is missing is reported before it is read, so that this is about a secret's own file.
     case .notFound, .wrongSecret, .noSlotOfThatKind, .secretTooLong, .badRecoveryCode, .badKeyFile,
-      .noTerminal, .secretsDiffer, .badSystemSecret, .notInSecretStore, .secretStoreMissing, .secretStoreRefused:
+      .noTerminal, .secretsDiffer, .secretRequired, .badSystemSecret, .notInSecretStore, .secretStoreMissing,
+      .secretStoreRefused:
       .locked
     case .cancelled: .interrupted
     default: .failed

@@ -25,6 +25,21 @@ extension CommandContext {
       ?? .passphrase(try SecretSource.terminal(prompt: "Passphrase: ").readPassphrase())
   }
 
+  /// Returns the key of the key agent. Returns `nil` for a locked vault, and if an option or a variable names a secret.
+  func agentSession() throws -> SessionKey? {
+    let path = try vaultPath()
+    guard !namesSecret, let place = AgentPlace(vault: path), let session = try AgentClient(place).session(),
+      session.key.opens(try Vault.keyring(at: path))
+    else { return nil }
+    return session.key
+  }
+
+  /// Whether an option or a variable names a secret.
+  private var namesSecret: Bool {
+    ["system", "passphrase-file", "passphrase-command", "key-file", "recovery-file"].contains(where: arguments.isGiven)
+      || ["FIELDVAULT_PASSPHRASE_FILE", "FIELDVAULT_KEY_FILE"].contains { Terminal.variable($0)?.isEmpty == false }
+  }
+
   /// The secret of a new vault.
   func newSecret() throws -> UnlockSecret {
     if arguments.flag("system") {

@@ -24,19 +24,17 @@ enum ShellGuard {
 
   /// The path of the extension: in the folder of the program, in the folder `lib` next to it, or in `lib/fieldvault`, where a
   /// package installs it.
-  static func path() throws(ShellError) -> String {
+  static func path() throws(StartError) -> String {
     guard let resolved = cplatform_program_path() else {
-      throw ShellError(
-        exitCode: .failed, message: "cannot find the folder of the program: \(String(cString: strerror(errno)))",
-        hint: nil)
+      throw StartError(
+        message: "cannot find the folder of the program: \(String(cString: strerror(errno)))")
     }
     defer { free(resolved) }
     let folder = String(cString: resolved).split(separator: "/").dropLast().map { String($0) }
     let library = Array(folder.dropLast()) + ["lib"]
     let places = [folder, library, library + ["fieldvault"]].map { "/" + ($0 + [fileName]).joined(separator: "/") }
     guard let place = places.first(where: { access($0, R_OK) == 0 }) else {
-      throw ShellError(
-        exitCode: .failed,
+      throw StartError(
         message:
           "the guard extension for the sqlcipher shell is missing: \(places.joined(separator: " or "))",
         hint: "build it with 'swift build -c release --product FieldVaultShellGuard' and copy it there")

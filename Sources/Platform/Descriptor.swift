@@ -8,7 +8,7 @@ import CPlatform
   import Musl
 #endif
 
-/// A file descriptor. Interrupted calls are repeated. A descriptor that this type opened is closed on deinitialization.
+/// A file descriptor. Interrupted calls are repeated. A descriptor that this type opened or owns is closed on deinitialization.
 package struct Descriptor: ~Copyable {
   /// The number of the descriptor.
   package let number: Int32
@@ -43,6 +43,12 @@ package struct Descriptor: ~Copyable {
   package init(borrowing number: Int32) {
     self.number = number
     isOwned = false
+  }
+
+  /// Takes over an open descriptor.
+  package init(owning number: Int32) {
+    self.number = number
+    isOwned = true
   }
 
   deinit {

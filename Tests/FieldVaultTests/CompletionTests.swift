@@ -44,13 +44,36 @@ struct CompletionTests {
     #expect(try completions("export", "Room", "--format", "").isSuperset(of: ["csv", "ndjson", "json"]))
   }
 
+  @Test("zsh and fish complete commands, settings and kinds of slots, and no hidden command")
+  func otherShellsComplete() throws {
+    let shop = try Workshop(vault: false)
+    let zshScript = try shop.done("completions", "zsh").output
+    let fishScript = try shop.write(try shop.done("completions", "fish").output, to: "script.fish")
+    let lines: [(String, [String])] = [
+      ("unl", ["unlock"]), ("config set mo", ["mode"]), ("config get storage", ["storage-limit"]),
+      ("key add sys", ["system"]), ("list Room --generate", []), ("init --generate", ["--generate-passphrase"]),
+      ("key-a", []),
+    ]
+    for (line, offered) in lines {
+      if let words = try ZshCompletions.words(after: "fieldvault \(line)", script: zshScript) {
+        #expect(words == offered, "zsh: \(line)")
+      }
+      guard let fish = tool("fish") else { continue }
+      let ran = try run(
+        fish, ["--no-config", "-c", "source $argv[1]; complete -C \"fieldvault $argv[2]\"", fishScript, line],
+        environment: shop.environment())
+      #expect(
+        ran.status == 0 && ran.lines.map { $0.prefix { $0 != "\t" } }.map(String.init) == offered, "fish: \(line)")
+    }
+  }
+
   @Test("Each command has help in both forms")
   func everyCommandHasHelp() throws {
     let shop = try Workshop(vault: false)
     let all = try shop.done("help")
     #expect(all.output == (try shop.done("--help").output))
     #expect(all.errors.isEmpty)
-    for command in FieldVaultProgram.program.commands where command.name != "help" {
+    for command in FieldVaultProgram.program.commands where command.name != "help" && !command.isHidden {
       #expect(all.output.contains(command.name))
       let help = try shop.done("help", command.name)
       #expect(help.output == (try shop.done(command.name, "--help").output))

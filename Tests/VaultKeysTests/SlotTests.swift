@@ -70,7 +70,7 @@ import Testing
     #expect(dropped.map(\.label) == ["old"])
     #expect(fresh.keyring.slots.map(\.id) == Array(three.keyring.slots.map(\.id).prefix(2)))
     #expect(fresh.keyring.vaultID == three.keyring.vaultID && fresh.keyring.generation.number == 2)
-    #expect(!fresh.rootKey.isEqual(to: three.rootKey))
+    #expect(try !fresh.rootKey.isEqual(to: three.rootKey))
     for secret in [keyFile(1), passphrase("p")] {
       #expect(try fresh.keyring.unlock(with: secret).databaseKey.isEqual(to: fresh.databaseKey))
     }

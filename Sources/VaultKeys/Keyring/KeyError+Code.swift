@@ -32,6 +32,8 @@ extension KeyError {
     public static let secretStoreMissing = Code("secretStoreMissing")
     /// The system's secret store is locked, does not respond or refuses access.
     public static let secretStoreRefused = Code("secretStoreRefused")
+    /// The step needs the root key, and the vault was opened with a database key only.
+    public static let secretRequired = Code("secretRequired")
     /// A new passphrase was typed differently the second time.
     public static let secretsDiffer = Code("secretsDiffer")
 

@@ -9,6 +9,9 @@ extension Vault {
   /// The id of the key slot that opened this vault.
   public var openedSlotID: String { keyring.slotID }
 
+  /// The key that opens this vault again without a secret, until its keyring changes.
+  package var sessionKey: SessionKey { keyring.sessionKey }
+
   /// Adds a key slot.
   ///
   /// The new slot is opened once before the keyring is replaced. After a crash the vault has the old or the new
@@ -61,6 +64,24 @@ extension Vault {
   ///   a newer format.
   public static func keyring(ofBackup path: String) throws -> Keyring {
     try BackupReader(OpenFile(reading: path)).keyring
+  }
+
+  /// Returns the id of the key slot that a word names: its id, or at least 4 of its first characters.
+  /// - Throws: `KeyError` with `noSuchSlot`; ``VaultError`` with `ambiguous`.
+  public func slotID(_ word: String) throws -> String {
+    let keyring = try KeyringFile.read(at: layout.keyring)
+    let found = Self.slotIDs(beginningWith: word.lowercased(), among: keyring.slots.map(\.id))
+    guard found.count <= 1 else {
+      throw VaultError(
+        .ambiguous, "'\(word)' is the beginning of \(found.count) slot ids", hint: "give more characters of the id",
+        name: word, candidates: found, candidateCount: found.count)
+    }
+    return try found.first ?? keyring.slot(word).id
+  }
+
+  /// Returns the ids that begin with a text; none for a text that is shorter than ``Identifier/shortestPrefix``.
+  package static func slotIDs(beginningWith text: String, among ids: [String]) -> [String] {
+    text.utf8.count >= Identifier.shortestPrefix ? ids.filter { $0.hasPrefix(text) } : []
   }
 
   /// Removes a key slot, unless it is the last one. Copies of the old keyring can still be opened with its secret.

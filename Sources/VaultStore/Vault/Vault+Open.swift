@@ -28,10 +28,34 @@ extension Vault {
     adding: [(source: SchemaSource, schema: Schema)] = [], outdated: OutdatedSchema = .migrate,
     configuration: Configuration = Configuration()
   ) throws -> Vault {
+    let vault = try open(
+      at: path, schemas: schemas, adding: adding, outdated: outdated, configuration: configuration
+    ) { keyring in try keyring.unlock(with: secret) }
+    vault.raiseCost(of: secret)
+    return vault
+  }
+
+  /// Opens a vault that was unlocked before, without a secret. Its slots and keys cannot be changed, and no backup can be
+  /// written: these throw `KeyError` with `secretRequired`.
+  /// - Throws: as with a secret; `KeyError` with `wrongSecret` after any change of the keyring.
+  package static func open(
+    at path: String, with session: SessionKey, schemas: [Schema] = [],
+    adding: [(source: SchemaSource, schema: Schema)] = [], outdated: OutdatedSchema = .migrate,
+    configuration: Configuration = Configuration()
+  ) throws -> Vault {
+    try open(at: path, schemas: schemas, adding: adding, outdated: outdated, configuration: configuration) { keyring in
+      try keyring.unlock(with: session)
+    }
+  }
+
+  private static func open(
+    at path: String, schemas: [Schema], adding: [(source: SchemaSource, schema: Schema)], outdated: OutdatedSchema,
+    configuration: Configuration, unlocking: (Keyring) throws -> UnlockedKeyring
+  ) throws -> Vault {
     let layout = try existing(path)
     let lock = try VaultLock(path: layout.lock, mode: .shared)
     let keyring = try KeyringFile.read(at: layout.keyring)
-    let unlocked = try keyring.unlock(with: secret)
+    let unlocked = try unlocking(keyring)
     let file = layout.database(generation: keyring.generation.number)
     guard Files.exists(file) else {
       throw VaultError(
@@ -55,7 +79,6 @@ extension Vault {
       let entities = try database.readOnWriter { try Entities.read(from: $0) }
       let vault = Vault(
         layout: layout, database: database, entities: entities, sources: sources, keyring: unlocked, lock: lock)
-      vault.raiseCost(of: secret)
       vault.sweepIfPossible()
       return vault
     } catch let error as SQLError where error.code == .notADatabase || error.code == .damaged {

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import VaultStore
 
 /// Slots, rotation, export and backups from the command line.
 @Suite
@@ -54,6 +55,33 @@ struct KeyCommandTests {
       ["key", "remove", try #require(all[2]["slot"] as? String), "--key-file", shop.path("job.key")], 10,
       "is the last slot")
     #expect(try shop.done("list", "Room", "--json", "--key-file", shop.path("job.key")).rows().count == 1)
+  }
+
+  @Test("A slot is named by its id or by at least 4 of its first characters")
+  func slotsAreNamedByPrefixes() throws {
+    try shop.done("key", "add", "key-file", "--new-key-file", shop.path("job.key"), "--quiet")
+    let ids = try slots().compactMap { $0["slot"] as? String }
+    for word in [String(ids[1].prefix(3)), "zzzz", "00000000"] where !ids[1].hasPrefix("0000") {
+      try expect(["key", "remove", word], 4, "the keyring has no slot")
+    }
+    #expect(try slots().count == 2)
+    // Two random ids rarely have the same beginning.
+    guard ids[0].prefix(4) != ids[1].prefix(4) else { return }
+    let changed = try shop.done(
+      "key", "passphrase", "--slot", String(ids[0].prefix(5)), "--new-passphrase-file", shop.path("second"), "--json")
+    #expect(try changed.object()["slot"] as? String == ids[0])
+    let removed = try shop.run(
+      ["key", "remove", String(ids[1].prefix(4)).uppercased(), "--json"], environment: withSecond)
+    #expect(try removed.object()["removed"] as? String == ids[1])
+  }
+
+  @Test("An ambiguous beginning of slot ids is found")
+  func ambiguousSlots() {
+    let ids = ["1f2e3d4c", "1f2e0000", "abcdef01"]
+    #expect(Vault.slotIDs(beginningWith: "1f2e", among: ids) == ["1f2e3d4c", "1f2e0000"])
+    #expect(Vault.slotIDs(beginningWith: "1f2e3", among: ids) == ["1f2e3d4c"])
+    #expect(Vault.slotIDs(beginningWith: "abc", among: ids).isEmpty)
+    #expect(Vault.slotIDs(beginningWith: "abcdef01", among: ids) == ["abcdef01"])
   }
 
   @Test("A rotation changes the database key and keeps the content") func aRotationChangesTheKeyAndNothingElse() throws

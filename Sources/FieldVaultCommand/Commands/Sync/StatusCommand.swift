@@ -20,13 +20,17 @@ enum StatusCommand: ProgramCommand {
     let status = try vault.status()
     let files = try vault.attachmentUsage()
     let network = try Server.state(of: vault)
-    if context.isJSON { return try write(status, files, network, context) }
-    try tell(status, files, network, context)
+    let unlockedUntil = try AgentPlace(vault: try context.vaultPath()).flatMap { try AgentClient($0).end() }.map {
+      TimestampText.text($0)
+    }
+    if context.isJSON { return try write(status, files, network, unlockedUntil, context) }
+    try tell(status, files, network, unlockedUntil, context)
     try AttachmentFormat.warnOfLimit(files, context)
   }
 
   private static func write(
-    _ status: StoreStatus, _ files: AttachmentUsage, _ network: NetworkState?, _ context: CommandContext
+    _ status: StoreStatus, _ files: AttachmentUsage, _ network: NetworkState?, _ unlockedUntil: String?,
+    _ context: CommandContext
   ) throws {
     try context.writeJSON { json in
       json.beginObject()
@@ -46,6 +50,7 @@ enum StatusCommand: ProgramCommand {
         json.endObject()
       }
       json.endArray()
+      json.member("unlockedUntil", unlockedUntil)
       json.member("mode", status.mode)
       json.member("url", status.remoteURL)
       json.member("pause", status.pause)
@@ -69,7 +74,8 @@ enum StatusCommand: ProgramCommand {
   // MARK: Readable text
 
   private static func tell(
-    _ status: StoreStatus, _ files: AttachmentUsage, _ network: NetworkState?, _ context: CommandContext
+    _ status: StoreStatus, _ files: AttachmentUsage, _ network: NetworkState?, _ unlockedUntil: String?,
+    _ context: CommandContext
   ) throws {
     let terminal = context.output.terminal
     func line(_ title: String, _ text: String, _ style: Style? = nil) throws {
@@ -100,6 +106,9 @@ enum StatusCommand: ProgramCommand {
         "Files", "\(waiting); \(byteText(Int(clamping: files.bytesUsed))) here", files.isNearLimit ? .yellow : nil)
     }
     if files.failed > 0 { try line("", "\(filesText(files.failed)) failed: fieldvault attach retry", .red) }
+    if let unlockedUntil {
+      try line("Unlocked", "until \(RelativeTime.short(unlockedUntil)) UTC, for all of your programs: fieldvault lock")
+    }
     let shown = status.entities.filter { $0.records > 0 || $0.dirty > 0 }
     guard !shown.isEmpty else { return }
     var table = TextTable(["entity", "records", "unsent"])

@@ -17,7 +17,7 @@ enum BackupCommand: ProgramCommand {
 
   static func run(_ context: CommandContext) throws {
     let path = try context.arguments.required("FILE")
-    let vault = try context.openVault(outdated: .leave)
+    let vault = try context.openVault(outdated: .leave, needsRootKey: true)
     let line = ByteProgressLine("Writing the backup", context)
     defer { line.finish() }
     let bytes = try vault.backUp(to: path) { line.show($0, of: $1) }

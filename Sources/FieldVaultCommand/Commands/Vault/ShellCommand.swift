@@ -11,13 +11,6 @@ import VaultStore
   import Darwin
 #endif
 
-/// Why the sqlcipher shell could not be started.
-struct ShellError: Error {
-  let exitCode: ExitCode
-  let message: String
-  let hint: String?
-}
-
 /// Starts the real sqlcipher shell on the vault.
 ///
 /// The shell reads the key from a pipe as its start-up file. The key is never in an argument, the environment, the
@@ -61,7 +54,7 @@ enum ShellCommand: ProgramCommand {
     let input = try command.map { try pipe(Array(($0 + "\n").utf8)) }
     defer { if let input { close(input) } }
     try context.output.flush()
-    let ends = try pipe()
+    let ends = try ChildStart.pipe()
     let child = Result { try spawn(path, ends.reading, input) }
     close(ends.reading)
     // The shell reads while this writes: the names of a large schema do not fit into a pipe.
@@ -100,28 +93,14 @@ enum ShellCommand: ProgramCommand {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  private static func pipe() throws -> (reading: Int32, writing: Int32) {
-    var ends: [Int32] = [-1, -1]
-    #if canImport(Darwin)
-      let made = Darwin.pipe(&ends)
-    #elseif canImport(Musl)
-      let made = Musl.pipe(&ends)
-    #else
-      let made = Glibc.pipe(&ends)
-    #endif
-    guard made == 0 else { throw failure("create a pipe", errno) }
-    for end in ends { _ = cplatform_fcntl(end, F_SETFD, FD_CLOEXEC) }
-    return (ends[0], ends[1])
-  }
-
   /// The reading end of a pipe that holds the bytes of a command; its writing end is closed.
   private static func pipe(_ bytes: [UInt8]) throws -> Int32 {
     // A pipe holds 64 KiB on Linux and 16 KiB on Apple's systems. A longer text would wait for its reader.
     guard bytes.count <= 16 << 10 else {
-      throw ShellError(
+      throw StartError(
         exitCode: .usage, message: "the command is longer than 16 KiB", hint: "pipe it to 'fieldvault shell' instead")
     }
-    let ends = try pipe()
+    let ends = try ChildStart.pipe()
     writeAll(bytes, to: ends.writing)
     close(ends.writing)
     return ends.reading
@@ -153,8 +132,7 @@ enum ShellCommand: ProgramCommand {
     posix_spawn_file_actions_adddup2(&actions, startUp, startUpDescriptor)
     let words =
       ["sqlcipher", "-init", "/dev/fd/\(startUpDescriptor)"] + (input == nil ? [] : ["-batch", "-bail"]) + [database]
-    var environment = childEnvironment()
-    environment.append("SQLITE_HISTORY=/dev/null")
+    let environment = ChildStart.environment(without: "SQLITE_HISTORY=") + ["SQLITE_HISTORY=/dev/null"]
     let arguments = words.map { strdup($0) } + [nil]
     let variables = environment.map { strdup($0) } + [nil]
     defer { for pointer in arguments + variables { free(pointer) } }
@@ -162,24 +140,13 @@ enum ShellCommand: ProgramCommand {
     let result = posix_spawnp(&child, "sqlcipher", &actions, nil, arguments, variables)
     guard result == 0 else {
       if result == ENOENT {
-        throw ShellError(
-          exitCode: .failed, message: "'sqlcipher' is not on the PATH",
+        throw StartError(
+          message: "'sqlcipher' is not on the PATH",
           hint: "install it (Debian: apt install sqlcipher)")
       }
-      throw failure("start sqlcipher", result)
+      throw StartError("start sqlcipher", result)
     }
     return child
-  }
-
-  private static func childEnvironment() -> [String] {
-    var variables: [String] = []
-    var pointer = environ
-    while let entry = pointer.pointee {
-      let text = String(cString: entry)
-      if !text.hasPrefix("SQLITE_HISTORY=") { variables.append(text) }
-      pointer += 1
-    }
-    return variables
   }
 
   private static func wait(for child: pid_t) throws -> Int32 {
@@ -188,12 +155,8 @@ enum ShellCommand: ProgramCommand {
     defer { signal(SIGINT, previous) }
     var status: Int32 = 0
     while waitpid(child, &status, 0) < 0 {
-      guard errno == EINTR else { throw failure("wait for sqlcipher", errno) }
+      guard errno == EINTR else { throw StartError("wait for sqlcipher", errno) }
     }
     return status
-  }
-
-  private static func failure(_ action: String, _ number: Int32) -> ShellError {
-    ShellError(exitCode: .failed, message: "cannot \(action): \(String(cString: strerror(number)))", hint: nil)
   }
 }

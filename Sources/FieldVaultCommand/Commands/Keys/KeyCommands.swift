@@ -5,6 +5,8 @@ import VaultKeys
 private let newPassphraseOption = OptionDescription.value(
   "new-passphrase-file", "FILE", "read the new passphrase from this file; - is standard input", completion: .file)
 
+private let slotHelp = "the id of a slot from 'key list', or at least 4 of its first characters"
+
 enum KeyListCommand: ProgramCommand {
   static let description = CommandDescription(
     "list", summary: "list the slots", examples: [Example("fieldvault key list --json", "as JSON")],
@@ -58,7 +60,7 @@ enum KeyAddCommand: ProgramCommand {
   static func run(_ context: CommandContext) throws {
     let kind = try context.arguments.required("KIND")
     try refuseStrayFiles(kind, context)
-    let vault = try context.openVault()
+    let vault = try context.openVault(needsRootKey: true)
     let label = context.arguments.value("label") ?? ""
     switch kind {
     case "passphrase":
@@ -120,13 +122,17 @@ enum KeyAddCommand: ProgramCommand {
 enum KeyRemoveCommand: ProgramCommand {
   static let description = CommandDescription(
     "remove", aliases: ["rm"], summary: "remove a slot, but never the last one",
-    arguments: [.required("SLOT", "the id of a slot from 'key list'")],
-    examples: [Example("fieldvault key remove 1f2e3d4c", "revoke a secret")],
+    arguments: [.required("SLOT", slotHelp)],
+    examples: [
+      Example("fieldvault key remove 1f2e3d4c", "revoke a secret"),
+      Example("fieldvault key remove 1f2e", "the same, if no other slot begins with these characters"),
+    ],
     exitCodes: usual + [.noSpace, .refused])
 
   static func run(_ context: CommandContext) throws {
-    let id = try context.arguments.required("SLOT")
-    let vault = try context.openVault()
+    let word = try context.arguments.required("SLOT")
+    let vault = try context.openVault(needsRootKey: true)
+    let id = try vault.slotID(word)
     let slots = try vault.slots()
     try vault.removeSlot(id)
     try context.forgetSystemSecrets(of: slots.filter { $0.id == id }, vault)
@@ -154,12 +160,12 @@ enum KeyPassphraseCommand: ProgramCommand {
       Rewrites one slot immediately. The change does not protect against an attacker who has a copy of the vault and \
       knows the old passphrase; 'key rotate --root' protects new data in that case.
       """,
-    options: [newPassphraseOption, .value("slot", "SLOT", "the slot (default: the slot that unlocks the vault)")],
+    options: [newPassphraseOption, .value("slot", "SLOT", "\(slotHelp) (default: the slot that unlocks the vault)")],
     examples: [Example("fieldvault key passphrase", "prompt for the old and the new passphrase")],
     exitCodes: usual + [.noSpace])
 
   static func run(_ context: CommandContext) throws {
-    let vault = try context.openVault()
+    let vault = try context.openVault(needsRootKey: true)
     let id = try slot(vault, context)
     let passphrase = try context.newPassphrase()
     try vault.changePassphrase(ofSlot: id, to: passphrase)
@@ -177,7 +183,7 @@ enum KeyPassphraseCommand: ProgramCommand {
 
   /// Returns the slot of `--slot`, or the slot that opened the vault, or the only passphrase slot.
   private static func slot(_ vault: Vault, _ context: CommandContext) throws -> String {
-    if let id = context.arguments.value("slot") { return id }
+    if let word = context.arguments.value("slot") { return try vault.slotID(word) }
     let slots = try vault.slots().filter { $0.kind == .passphrase }
     if slots.contains(where: { $0.id == vault.openedSlotID }) { return vault.openedSlotID }
     if let only = slots.first, slots.count == 1 { return only.id }
@@ -198,7 +204,7 @@ enum KeyExportCommand: ProgramCommand {
 
   static func run(_ context: CommandContext) throws {
     let path = try context.arguments.required("FILE")
-    let vault = try context.openVault()
+    let vault = try context.openVault(needsRootKey: true)
     try vault.exportDatabaseKey(to: path)
     if context.isJSON {
       return try context.writeJSON { json in
