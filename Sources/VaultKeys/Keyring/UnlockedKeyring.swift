@@ -7,7 +7,7 @@ public struct UnlockedKeyring: Sendable {
   public let keyring: Keyring
   /// The slot that opened the keyring. The value stays usable after the slot is removed.
   public let slotID: String
-  /// The root key; `nil` if a ``SessionKey`` opened the keyring.
+  /// The root key; `nil` if a session key opened the keyring.
   private let storedRootKey: SecureBytes?
   /// The key of the current generation of the database. 32 bytes.
   public let databaseKey: SecureBytes
@@ -18,7 +18,7 @@ public struct UnlockedKeyring: Sendable {
 
   /// The root key, which wraps the database key and is wrapped by every slot. 32 bytes.
   ///
-  /// - Throws: ``KeyError`` `secretRequired` if a ``SessionKey`` opened the keyring.
+  /// - Throws: ``KeyError`` `secretRequired` if a session key opened the keyring.
   var rootKey: SecureBytes {
     get throws(KeyError) {
       if let storedRootKey { return storedRootKey }
@@ -31,7 +31,7 @@ public struct UnlockedKeyring: Sendable {
   /// Returns the key of the backups of this vault, 32 bytes. It changes with the root key. A backup contains its
   /// keyring.
   ///
-  /// - Throws: ``KeyError`` `outOfMemory`, or `secretRequired` if a ``SessionKey`` opened the keyring.
+  /// - Throws: ``KeyError`` `outOfMemory`, or `secretRequired` if a session key opened the keyring.
   public func backupKey() throws(KeyError) -> SecureBytes { try SubKey.rootBackup.key(from: try rootKey) }
 
   /// Returns the keys of a newer keyring of the same vault, without asking for a secret again.
