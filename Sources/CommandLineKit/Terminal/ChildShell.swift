@@ -8,14 +8,29 @@ import CPlatform
   import Darwin
 #endif
 
+/// The variables of the environment that a child process receives.
+public enum ChildVariables {
+  /// The beginning of the variables of this program, which name the vault and the files of its secrets.
+  public static let own = "FIELDVAULT_"
+
+  /// Returns the variables of this process, except those that begin with a text, as `NAME=VALUE`.
+  public static func inherited(without beginning: String) -> [String] {
+    var variables: [String] = []
+    var pointer = environ
+    while let entry = pointer.pointee {
+      let text = String(cString: entry)
+      if !text.hasPrefix(beginning) { variables.append(text) }
+      pointer += 1
+    }
+    return variables
+  }
+}
+
 /// A running command of the user: a line for `/bin/sh`.
 ///
 /// Its standard error is that of this process. It inherits no descriptor beyond the standard ones, no handler of a signal,
 /// and no variable of this program.
 struct ChildShell {
-  /// The variables that a command does not inherit begin with this: they name the vault and the files of its secrets.
-  private static let ownVariables = "FIELDVAULT_"
-
   let id: pid_t
   /// Whether the shell leads a group, so that its own children are stopped with it.
   let leadsGroup: Bool
@@ -66,23 +81,13 @@ struct ChildShell {
     posix_spawnattr_setsigdefault(&attributes, &signals)
     posix_spawnattr_setflags(&attributes, Int16(flags))
     let words: [UnsafeMutablePointer<CChar>?] = [strdup("sh"), strdup("-c"), strdup(command), nil]
-    let variables = Self.environment(defaults).map { strdup($0) } + [nil]
+    let added = defaults.filter { getenv($0.key) == nil }.map { "\($0.key)=\($0.value)" }
+    let variables = (added + ChildVariables.inherited(without: ChildVariables.own)).map { strdup($0) } + [nil]
     defer { for pointer in words + variables { free(pointer) } }
     var id: pid_t = 0
     let result = posix_spawn(&id, "/bin/sh", &actions, &attributes, words, variables)
     guard result == 0 else { throw CommandFailure("cannot be started", result) }
     self.id = id
-  }
-
-  private static func environment(_ defaults: [String: String]) -> [String] {
-    var variables = defaults.filter { getenv($0.key) == nil }.map { "\($0.key)=\($0.value)" }
-    var pointer = environ
-    while let entry = pointer.pointee {
-      let text = String(cString: entry)
-      if !text.hasPrefix(ownVariables) { variables.append(text) }
-      pointer += 1
-    }
-    return variables
   }
 
   /// Waits for the end and returns the status of waitpid(2). A command may close its output before it ends.

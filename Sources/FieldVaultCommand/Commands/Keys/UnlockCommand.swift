@@ -76,6 +76,7 @@ enum UnlockCommand: ProgramCommand {
         throw StartError(message: "the key agent did not start", hint: "try again; the vault is locked")
       }
     } catch {
+      // The first error is the one that helps the user.
       _ = try? client.lock()
       throw error
     }
@@ -127,7 +128,7 @@ enum UnlockCommand: ProgramCommand {
       throw StartError(message: "the descriptors of the key agent cannot be closed")
     }
     let words = ([String(cString: program)] + arguments).map { strdup($0) } + [nil]
-    let variables = ChildStart.environment(without: "FIELDVAULT_").map { strdup($0) } + [nil]
+    let variables = ChildVariables.inherited(without: ChildVariables.own).map { strdup($0) } + [nil]
     defer { for pointer in words + variables { free(pointer) } }
     var child: pid_t = 0
     let result = posix_spawn(&child, program, &actions, &attributes, words, variables)

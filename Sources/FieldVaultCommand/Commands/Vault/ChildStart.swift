@@ -41,16 +41,4 @@ enum ChildStart {
     for end in ends { _ = cplatform_fcntl(end, F_SETFD, FD_CLOEXEC) }
     return (ends[0], ends[1])
   }
-
-  /// Returns the variables of this process, except those whose names begin with a text.
-  static func environment(without beginning: String) -> [String] {
-    var variables: [String] = []
-    var pointer = environ
-    while let entry = pointer.pointee {
-      let text = String(cString: entry)
-      if !text.hasPrefix(beginning) { variables.append(text) }
-      pointer += 1
-    }
-    return variables
-  }
 }

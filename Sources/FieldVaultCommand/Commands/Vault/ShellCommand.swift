@@ -132,7 +132,7 @@ enum ShellCommand: ProgramCommand {
     posix_spawn_file_actions_adddup2(&actions, startUp, startUpDescriptor)
     let words =
       ["sqlcipher", "-init", "/dev/fd/\(startUpDescriptor)"] + (input == nil ? [] : ["-batch", "-bail"]) + [database]
-    let environment = ChildStart.environment(without: "SQLITE_HISTORY=") + ["SQLITE_HISTORY=/dev/null"]
+    let environment = ChildVariables.inherited(without: "SQLITE_HISTORY=") + ["SQLITE_HISTORY=/dev/null"]
     let arguments = words.map { strdup($0) } + [nil]
     let variables = environment.map { strdup($0) } + [nil]
     defer { for pointer in arguments + variables { free(pointer) } }
