@@ -207,7 +207,7 @@ static inline int cplatform_accept_local(int listener) {
   return descriptor;
 }
 
-// Returns the user of the process at the other end of a local socket. Returns 0 on success.
+// Stores the user of the process at the other end of a local socket. Returns 0 on success, -1 with errno on failure.
 static inline int cplatform_peer_user(int descriptor, uint32_t *user) {
 #if defined(__linux__)
   // sys/socket.h declares struct ucred only for programs that request the extensions of the GNU C library.

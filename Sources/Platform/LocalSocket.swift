@@ -8,7 +8,7 @@ import CPlatform
   import Darwin
 #endif
 
-/// Sockets between processes of one machine. No call on them blocks, and no child inherits them.
+/// Sockets between processes of one machine. The sockets are nonblocking, and no child inherits them.
 package enum LocalSocket {
   /// Listens at a free path, with mode 0600.
   /// - Throws: ``FileError`` for an existing path, or a path that is too long for a socket (about 100 bytes).
@@ -23,7 +23,7 @@ package enum LocalSocket {
     return descriptor
   }
 
-  /// Connects to a socket; `nil` if no process listens there.
+  /// Connects to a socket; `nil` if no process listens there, or if too many connections wait for it.
   package static func connect(to path: String) -> Int32? {
     let descriptor = cplatform_connect_local(path)
     return descriptor >= 0 ? descriptor : nil

@@ -35,7 +35,6 @@ struct SessionKeyTests {
       { _ = try session.adding(secret) }, { _ = try session.withNewGeneration() }, { _ = try session.backupKey() },
       { _ = try session.following(newer) },
     ]
-    for step in steps { #expect(throws: KeyError.self, performing: step) }
     for step in steps { #expect { try step() } throws: { ($0 as? KeyError)?.code == .secretRequired } }
     #expect(try session.following(unlocked.keyring).keyring == unlocked.keyring)
   }
