@@ -49,10 +49,13 @@ let package = Package(
 
     // The modules, from the lowest up. Imports run downward only.
     .target(name: "Platform", dependencies: ["CPlatform", "CSodium"]),
+    .target(
+      name: "CryptoLifetime", dependencies: [.target(name: "CCrypto", condition: .when(platforms: [.linux]))]),
     .target(name: "CStatementPolicy", dependencies: ["CSQLCipher"]),
     .target(name: "ShellGuard", dependencies: ["CStatementPolicy", "CSQLCipher"]),
     .target(
-      name: "CipherSQL", dependencies: ["Platform", "CSQLCipher", "CSodium", "CPlatform", "CStatementPolicy"],
+      name: "CipherSQL",
+      dependencies: ["Platform", "CSQLCipher", "CSodium", "CPlatform", "CStatementPolicy", "CryptoLifetime"],
       exclude: ["README.md"]),
     .target(name: "SchemaCompiler", dependencies: ["CipherSQL"]),
     .executableTarget(name: "fieldvault-schema", dependencies: ["SchemaCompiler"]),

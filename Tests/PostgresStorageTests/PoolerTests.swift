@@ -29,6 +29,20 @@ import Testing
     try await #require(conformance.all.first { $0.name == name }).check()
   }
 
+  @Test("No query is compiled to machine code, whatever its plan costs", arguments: [true, false])
+  func compilesNothing(_ isPooled: Bool) async throws {
+    var settings = try settings(listens: false)
+    if !isPooled { settings = PostgresSettings(url: try SharedPostgres.server.url()) }
+    let plan = try await PostgresDatabase(settings).transaction(.other) { connection in
+      let query = Statement("EXPLAIN (ANALYZE) SELECT count(*) FROM information_schema.sql_features")
+      let lines = try connection.begin(TransactionStatements.begin, [query()])
+      _ = try connection.run(TransactionStatements.rollback())
+      return lines.flatMap { $0.map { $0.text(0) } }
+    }
+    #expect(plan.contains { $0.contains("Seq Scan") && $0.contains("cost=10000000000") }, "\(plan)")
+    #expect(!plan.contains { $0.contains("JIT") }, "\(plan)")
+  }
+
   @Test("nodes learn of each other's changes, at once with a connection for notifications", arguments: [true, false])
   func notifications(_ listens: Bool) async throws {
     let settings = try settings(listens: listens)

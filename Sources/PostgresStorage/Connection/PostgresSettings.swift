@@ -55,10 +55,11 @@ public struct PostgresSettings: Sendable {
   /// The settings of a session for the planner.
   ///
   /// Every query finds its rows by an index. Without these settings the planner may choose another way while a table is
-  /// small and keep it when the table has grown.
+  /// small and keep it when the table has grown. A plan that still contains such a way has an immense cost, for which
+  /// PostgreSQL would compile the query to machine code: this takes longer than to run it.
   package static let planning: [(name: String, value: String)] = [
     ("enable_seqscan", "off"), ("enable_hashjoin", "off"), ("enable_mergejoin", "off"),
-    ("plan_cache_mode", "force_generic_plan"),
+    ("plan_cache_mode", "force_generic_plan"), ("jit", "off"),
   ]
 
   /// The settings of a session, or of a transaction behind a pooler.
