@@ -79,6 +79,7 @@ enum FieldVaultProgram {
       outboxGroup, [OutboxListCommand.self, OutboxShowCommand.self, OutboxRetryCommand.self, OutboxDiscardCommand.self]),
     .group(conflictsGroup, [ConflictListCommand.self, ConflictShowCommand.self, ConflictResolveCommand.self]),
     .command(CompletionsCommand.self),
+    .command(CompleteCommand.self),
     .command(ManualCommand.self),
     .command(VersionCommand.self),
   ]

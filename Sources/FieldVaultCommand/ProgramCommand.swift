@@ -9,7 +9,8 @@ protocol ProgramCommand: SendableMetatype {
 
 extension ProgramCommand {
   static var entityArgument: ArgumentDescription {
-    .required("ENTITY", "the entity type (AtmosphericLog) or its table (OfflineAtmosphericLog)")
+    .required(
+      "ENTITY", "the entity type (AtmosphericLog) or its table (OfflineAtmosphericLog)", completion: .of(.entity))
   }
   /// The help of an argument that names a record.
   static var recordHelp: String { "the uuid, at least 4 of its first characters, or the local id" }

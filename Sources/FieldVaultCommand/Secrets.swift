@@ -40,6 +40,18 @@ extension CommandContext {
       || ["FIELDVAULT_PASSPHRASE_FILE", "FIELDVAULT_KEY_FILE"].contains { Terminal.variable($0)?.isEmpty == false }
   }
 
+  /// Opens the vault without a question to the user: with the key agent, or with a file that an option or a variable names.
+  /// - Returns: `nil` if this does not open the vault.
+  func openVaultUnasked() throws -> Vault? {
+    if try agentSession() != nil { return try openVault() }
+    let files = [arguments.value("passphrase-file"), arguments.value("recovery-file")]
+    let variable = Terminal.variable("FIELDVAULT_PASSPHRASE_FILE")
+    guard !arguments.flag("system"), !arguments.isGiven("passphrase-command"), !(files + [variable]).contains("-"),
+      let secret = try namedSecret()
+    else { return nil }
+    return try openVault(with: secret)
+  }
+
   /// The secret of a new vault.
   func newSecret() throws -> UnlockSecret {
     if arguments.flag("system") {

@@ -3,7 +3,7 @@ import CommandLineKit
 /// The options of commands that print a table.
 enum TableOptions {
   static let columns = OptionDescription.value(
-    "columns", "A,B,C", short: "c", "only these fields, in this order")
+    "columns", "A,B,C", short: "c", "only these fields, in this order", completion: .of(.fields))
   static let format = OptionDescription.value(
     "format", "FORMAT", "the form of the output", default: "table", allowed: ["table", "csv", "json"])
   /// The options of every table.

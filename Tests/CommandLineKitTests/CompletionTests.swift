@@ -103,6 +103,84 @@ struct CompletionTests {
     #expect(words == offered)
   }
 
+  /// A program that prints values, and writes its arguments to a file.
+  private func answering(in folder: TemporaryFolder) throws {
+    let program = try folder.write(
+      """
+      #!/bin/sh
+      printf '<%s>' "$@" > "$(dirname "$0")/asked"
+      case $3 in
+        field) printf 'title=\\tthe title\\ntone=\\n' ;;
+        *) printf 'one\\tthe first: of [two]\\nonce\\n' ;;
+      esac
+      """, to: "fieldvault")
+    try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program)
+  }
+
+  @Test(
+    "Values of the program are asked for with the words before the cursor",
+    arguments: [
+      ("key remove on", ["once", "one"], "<complete><--><slot><on><key><remove>"),
+      ("--vault x key remove a on", ["once", "one"], "<complete><--><slot><on><--vault><x><key><remove><a>"),
+      ("put Room t", ["title=", "tone="], "<complete><--><field><t><put><Room>"),
+      ("put Room ti", ["title="], "<complete><--><field><ti><put><Room>"),
+      ("put Room title=1 --uuid o", ["once", "one"], "<complete><--><record><o><put><Room><title=1><--uuid>"),
+      ("put 'two words' --uuid o", ["once", "one"], "<complete><--><record><o><put><two words><--uuid>"),
+    ])
+  func values(line: String, offered: [String], asked: String) throws {
+    for shell in Shell.allCases {
+      guard let path = tool(shell.rawValue) else { continue }
+      let folder = try TemporaryFolder()
+      try answering(in: folder)
+      let environment = ["PATH": "\(folder.path):/usr/bin:/bin", "HOME": folder.path]
+      let completions = Program.sample.completions(for: shell)
+      let words: [String]
+      switch shell {
+      case .zsh:
+        words = try ZshCompletions.words(after: "fieldvault \(line)", script: completions, path: folder.path) ?? []
+      case .fish:
+        let script = completions + "\ncomplete -C \"fieldvault \(line)\"\n"
+        let ran = try run(path, ["--no-config"], file: script, environment: environment)
+        #expect(ran.errors.isEmpty, "\(ran.errors)")
+        words = ran.output.split(separator: "\n").map { String($0.prefix { $0 != "\t" }) }
+      case .bash:
+        let script = """
+          \(completions)
+          COMP_WORDS=(fieldvault \(line))
+          COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+          _fieldvault
+          printf '%s\\n' "${COMPREPLY[@]}"
+          """
+        let ran = try run(path, ["--norc"], file: script, environment: environment)
+        #expect(ran.errors.isEmpty, "\(ran.errors)")
+        words = ran.output.split(separator: "\n").map(String.init)
+      }
+      #expect(Set(words) == Set(offered), "\(shell)")
+      #expect(try String(contentsOfFile: folder.file("asked"), encoding: .utf8) == asked, "\(shell)")
+    }
+  }
+
+  @Test("A program without values has no function for them") func noValues() {
+    let program = Program(
+      name: "plain", version: "1", summary: "a program",
+      commands: [CommandDescription("go", summary: "goes", arguments: [.any("FILE", "files", completion: .file)])])
+    for shell in Shell.allCases { #expect(!program.completions(for: shell).contains("values"), "\(shell)") }
+  }
+
+  @Test(
+    "The beginning of a line has the values so far, whatever follows",
+    arguments: [
+      ("put Room", "put", "Room", nil), ("put Room --uuid", "put", "Room", nil),
+      ("put Room --uuid 12 title=1", "put", "Room", "12"), ("put --wrong Room", "put", nil, nil),
+      ("--vault x put Room a=1 -", "put", "Room", nil),
+    ] as [(String, String, String?, String?)])
+  func beginning(line: String, command: String, entity: String?, uuid: String?) {
+    let arguments = ArgumentParser(.sample).parseBeginning(line.split(separator: " ").map(String.init))
+    #expect(arguments.command == command)
+    #expect(arguments.value("ENTITY") == entity)
+    #expect(arguments.value("uuid") == uuid)
+  }
+
   @Test("Completion functions of a program name with a dash have valid names")
   func aNameWithADashMakesNamesOfFunctionsWithout() {
     let program = Program(

@@ -9,13 +9,16 @@ struct ToolResult {
 }
 
 /// Runs a tool with a file of the text as its last argument.
-func run(_ path: String, _ arguments: [String], file text: String, in folder: URL? = nil) throws -> ToolResult {
+func run(
+  _ path: String, _ arguments: [String], file text: String, in folder: URL? = nil, environment: [String: String]? = nil
+) throws -> ToolResult {
   let scripts = try TemporaryFolder()
   let script = try scripts.write(text, to: "script")
   let process = Process()
   process.executableURL = URL(fileURLWithPath: path)
   process.arguments = arguments + [script]
   process.currentDirectoryURL = folder
+  if let environment { process.environment = environment }
   let (output, errors) = (Pipe(), Pipe())
   process.standardOutput = output
   process.standardError = errors

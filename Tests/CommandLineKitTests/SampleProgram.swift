@@ -39,10 +39,10 @@ extension Program {
         "put", group: "Records", summary: "create or change a record",
         arguments: [
           .required("ENTITY", "the entity type, or its table"),
-          .any("FIELD=VALUE", "what to set"),
+          .any("FIELD=VALUE", "what to set", completion: .values("field")),
         ],
         options: [
-          .value("uuid", "UUID", "the record to change"),
+          .value("uuid", "UUID", "the record to change", completion: .values("record")),
           .value("from", "FILE", "records as JSON", completion: .file),
         ],
         choices: [Choice("FIELD=VALUE", "from", required: true), Choice("uuid", "from")]),
@@ -66,10 +66,12 @@ extension Program {
             arguments: [.required("KIND", "of which kind", allowed: ["passphrase", "key-file", "recovery"])],
             options: [.value("pin", "PIN", "digits", isSecret: true)]),
           CommandDescription(
-            "remove", summary: "take a way away", arguments: [.oneOrMore("SLOT", "the number that 'key list' shows")]),
+            "remove", summary: "take a way away",
+            arguments: [.oneOrMore("SLOT", "the number that 'key list' shows", completion: .values("slot"))]),
         ]),
       CommandDescription("dump", summary: "internal state", isHidden: true),
       .completions(group: "Other"),
+      .completionValues(),
       .version(group: "Other"),
     ],
     examples: [Example("fieldvault init --schema restoration", "make a vault for restoration work")])

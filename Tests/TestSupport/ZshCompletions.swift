@@ -30,8 +30,13 @@ package enum ZshCompletions {
     """
 
   /// Returns the words that zsh offers at the end of a line, sorted; `nil` if zsh is not installed.
-  /// - Parameter script: the completion script of the program.
-  package static func words(after line: String, script: String) throws -> [String]? {
+  /// - Parameters:
+  ///   - script: the completion script of the program.
+  ///   - path: the folder of the program, if the script asks it for values.
+  ///   - variables: further variables of the environment.
+  package static func words(
+    after line: String, script: String, path: String? = nil, variables: [String: String] = [:]
+  ) throws -> [String]? {
     guard let zsh = tool("zsh") else { return nil }
     let folder = try TemporaryFolder()
     try folder.write(script, to: "script")
@@ -40,7 +45,10 @@ package enum ZshCompletions {
     try folder.write("", to: "offered")
     let child = try ChildProcess(
       zsh, ["-f", folder.file("driver"), line],
-      environment: ["PATH": "/usr/bin:/bin", "FOLDER": folder.path, "HOME": folder.path, "TERM": "xterm"],
+      environment: [
+        "PATH": (path.map { "\($0):" } ?? "") + "/usr/bin:/bin", "FOLDER": folder.path, "HOME": folder.path,
+        "TERM": "xterm",
+      ].merging(variables) { $1 },
       output: .file(folder.file("output")), errors: .file(folder.file("errors")))
     guard let ending = child.wait(within: .seconds(60)), ending.status == 0 else {
       throw Unexpected("zsh did not complete '\(line)'")

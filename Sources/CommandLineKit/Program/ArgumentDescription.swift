@@ -83,4 +83,7 @@ public enum Completion: Sendable, Equatable {
   case folder
   /// The given words.
   case words([String])
+  /// Values that only the program knows. The shell asks the command ``CommandDescription/completionValues()`` for those
+  /// of this kind.
+  case values(String)
 }

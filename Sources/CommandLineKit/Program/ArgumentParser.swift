@@ -41,6 +41,17 @@ public struct ArgumentParser: Sendable {
     return scan.result(.run)
   }
 
+  /// Reads the words before the cursor of a line that is being written. Ignores a mistake and the words after it.
+  public func parseBeginning(_ words: [String]) -> ParsedArguments {
+    var scan = ArgumentScan(program: program)
+    do throws(UsageError) {
+      try scan.run(words)
+    } catch {
+      // An option whose value is being written lacks it.
+    }
+    return scan.beginning()
+  }
+
   private func asksForHelp(_ words: [String]) -> Bool {
     words.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" }
   }
@@ -197,22 +208,32 @@ extension ArgumentScan {
   mutating func finish() throws(UsageError) {
     if let command = chain.last?.defaultCommand { chain.append(command) }
     if chain.last?.subcommands.isEmpty != true { throw missingCommand() }
-    try nameArguments()
+    let excess = nameArguments()
+    for argument in chain.last?.arguments ?? [] {
+      for value in given[argument.name] ?? [] { try check(value, of: argument) }
+    }
+    if excess > 0 { throw tooManyArguments() }
     let arguments = result(.run)
     try arguments.checkChoices()
     try arguments.checkRequired()
   }
 
-  private mutating func nameArguments() throws(UsageError) {
-    guard let command = chain.last else { return }
+  /// Returns the line so far, unchecked.
+  mutating func beginning() -> ParsedArguments {
+    nameArguments()
+    return result(.run)
+  }
+
+  /// - Returns: the number of words for which the command has no argument.
+  @discardableResult
+  private mutating func nameArguments() -> Int {
     var rest = positionals[...]
-    for argument in command.arguments {
+    for argument in chain.last?.arguments ?? [] {
       let values = argument.isRepeating ? rest : rest.prefix(1)
       rest = rest.dropFirst(values.count)
-      for value in values { try check(value, of: argument) }
       if !values.isEmpty { given[argument.name] = Array(values) }
     }
-    if !rest.isEmpty { throw tooManyArguments() }
+    return rest.count
   }
 }
 

@@ -65,6 +65,7 @@ extension Program {
     case .file: "kind=file"
     case .folder: "kind=folder"
     case .words(let words): "kind=words offer=(\(shellWords(words)))"
+    case .values(let kind): "kind=values offer=(\(shellQuoted(kind)))"
     }
   }
 
@@ -76,6 +77,18 @@ extension Program {
         return "      \(patterns.joined(separator: " | "))) path=\(shellQuoted(place.path(of: command))) ;;"
       }
     }
+    let values =
+      asksForValues(places)
+      ? """
+
+          values)
+            while IFS= read -r word; do
+              word=${word%%$'\\t'*}
+              [[ $word == "$current"* ]] || continue
+              COMPREPLY[${#COMPREPLY[@]}]=$word
+              [[ $word == *= ]] && compopt -o nospace 2>/dev/null
+            done < <("${COMP_WORDS[0]}" \(valuesCommand) "${offer[0]}" "$current" "${words[@]:0:${#words[@]}-1}" 2>/dev/null) ;;
+      """ : ""
     return """
       _\(identifier)() {
         local path= waiting= ended= current= kind= more= word index count=0
@@ -123,7 +136,7 @@ extension Program {
         case $kind in
           words) for word in "${offer[@]}"; do [[ $word == "$current"* ]] && COMPREPLY[${#COMPREPLY[@]}]=$word; done ;;
           file) while IFS= read -r word; do COMPREPLY[${#COMPREPLY[@]}]=$word; done < <(compgen -f -- "$current") ;;
-          folder) while IFS= read -r word; do COMPREPLY[${#COMPREPLY[@]}]=$word; done < <(compgen -d -- "$current") ;;
+          folder) while IFS= read -r word; do COMPREPLY[${#COMPREPLY[@]}]=$word; done < <(compgen -d -- "$current") ;;\(values)
         esac
         [[ $kind == file || $kind == folder ]] && compopt -o filenames 2>/dev/null
         return 0

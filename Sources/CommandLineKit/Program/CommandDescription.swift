@@ -111,6 +111,17 @@ extension CommandDescription {
       arguments: [.required("SHELL", "the shell to write for", allowed: Shell.allCases.map(\.rawValue))])
   }
 
+  /// The command that the completion scripts call for ``Completion/values(_:)``, with the words before the cursor. It prints
+  /// a line for each value that begins with PREFIX. A tab and a description may follow the value.
+  public static func completionValues() -> Self {
+    Self(
+      "complete", summary: "the values that a completion script offers",
+      arguments: [
+        .required("KIND", "the kind of value"), .required("PREFIX", "the beginning of the value, which may be empty"),
+        .any("WORD", "the words before the value"),
+      ], isHidden: true)
+  }
+
   /// The command that prints the man page; run it with ``Program/manual()``.
   public static func manual(group: String = "") -> Self {
     Self("manual", group: group, summary: "the man page of this program, for 'man -l -'")

@@ -48,9 +48,22 @@ extension Program {
         test "$path" = "$argv[1]"; and begin; not set -q argv[2]; or test $count -eq $argv[2]; end
       end
 
-      \(lines.lines)
+      \(asksForValues(places) ? fishValues : "")\(lines.lines)
 
       """
+  }
+
+  /// The function that prints the values of a kind.
+  private var fishValues: String {
+    """
+    function __\(identifier)_values
+      set -l words (commandline -opc)
+      set -l prefix (commandline -ct | string replace -r -- '^--[^=]*=' '')
+      $words[1] \(valuesCommand) $argv[1] "$prefix" $words[2..-1] 2>/dev/null
+    end
+
+
+    """
   }
 
   private func fishWait(_ option: OptionDescription, at path: String) -> String? {
@@ -84,6 +97,7 @@ extension Program {
     case .file: " -F"
     case .folder: " -f -a '(__fish_complete_directories)'"
     case .words(let words): " -f -a \(fishQuoted(words.joined(separator: " ")))"
+    case .values(let kind): " -f -a \(fishQuoted("(__\(identifier)_values \(kind))"))"
     }
   }
 }

@@ -168,6 +168,19 @@ extension Program {
       }
   }
 
+  /// Whether a completion needs values that only the program knows.
+  func asksForValues(_ places: [CompletionPlace]) -> Bool {
+    let offered =
+      visibleGlobalOptions.map(\.offered)
+      + places.flatMap { place in
+        place.options.map(\.offered) + place.arguments.map(\.offered)
+      }
+    return offered.contains { if case .values = $0 { true } else { false } }
+  }
+
+  /// The words of a script that call the command for the values of a kind.
+  var valuesCommand: String { CommandDescription.completionValues().name + " --" }
+
   /// The visible global options.
   var visibleGlobalOptions: [OptionDescription] { globalOptions.filter { !$0.isHidden } }
 

@@ -9,7 +9,7 @@ extension Program {
       \(visibleGlobalOptions.map { "  \(zshOption($0))" }.lines)
       )
 
-      \(places.reversed().map(zshFunction).joined(separator: "\n"))
+      \(asksForValues(places) ? zshValues : "")\(places.reversed().map(zshFunction).joined(separator: "\n"))
       if [[ ${funcstack[1]} == _\(name) ]]; then
         \(function("")) "$@"
       else
@@ -21,6 +21,27 @@ extension Program {
 
   private func function(_ path: String) -> String {
     "_\(identifier)_at" + path.map { $0 == " " || $0 == "-" ? "_" : String($0) }.reduce(path.isEmpty ? "" : "_", +)
+  }
+
+  /// The function that offers the values of a kind.
+  private var zshValues: String {
+    """
+    _\(identifier)_values() {
+      local line
+      local -a found labels
+      while IFS= read -r line; do
+        found+=("${line%%$'\\t'*}")
+        labels+=("${line/$'\\t'/  }")
+      done < <("${(Q)_\(identifier)_line[1]}" \(valuesCommand) "$1" "$PREFIX" "${(@Q)_\(identifier)_line[2,-2]}" 2>/dev/null)
+      if [[ ${found[1]} == *= ]]; then
+        compadd -S '' -l -d labels -a found
+      else
+        compadd -l -d labels -a found
+      fi
+    }
+
+
+    """
   }
 
   private func zshFunction(_ place: CompletionPlace) -> String {
@@ -38,6 +59,8 @@ extension Program {
 
         """
     }
+    // The words up to the cursor; `_arguments` removes those of the commands from `words`.
+    let wholeLine = "\n  local -a _\(identifier)_line=(\"${words[@]:0:$CURRENT}\")"
     let help = place.path.isEmpty ? "\n    'help:help for a command'" : ""
     let helpCall = place.path.isEmpty ? "\n        'help') \(function("")) ;;" : ""
     let described = place.visibleCommands.map { "    " + shellQuoted("\(zshEscaped($0.name)):\($0.summary)") }
@@ -47,7 +70,7 @@ extension Program {
     }
     return """
       \(function(place.path))() {
-        local curcontext="$curcontext" context state state_descr line
+        local curcontext="$curcontext" context state state_descr line\(place.path.isEmpty ? wholeLine : "")
         local -a commands=(
       \(described.lines)\(help)
         )
@@ -84,6 +107,8 @@ extension Program {
     case .file: "_files"
     case .folder: "_files -/"
     case .words(let words): "(\(words.map(zshEscaped).joined(separator: " ")))"
+    // The space keeps `_arguments` from adding arguments to the call.
+    case .values(let kind): " _\(identifier)_values \(kind)"
     }
   }
 }

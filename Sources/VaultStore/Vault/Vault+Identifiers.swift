@@ -122,6 +122,90 @@ extension Vault {
   }
 }
 
+/// An id, and a text for the user who chooses among several.
+public struct NamedIdentifier: Sendable, Hashable {
+  /// The id.
+  public let id: String
+  /// A text about what the id names; it may be empty.
+  public let text: String
+
+  /// Creates a named id.
+  public init(_ id: String, _ text: String = "") { (self.id, self.text) = (id, text) }
+}
+
+/// Ids for the completion of a line, in the order of the ids. For an empty beginning, these are the ids that a user most
+/// likely means: the newest records, unfinished operations, open conflicts. The cost depends on the limit only.
+extension Vault {
+  /// Returns the UUIDs of records that begin with a text, each with the first text field of its record.
+  public func records(
+    beginningWith text: String, of entity: Entity, among standing: RecordStanding = .live, limit: Int
+  ) throws -> [NamedIdentifier] {
+    try database.read { try $0.fetchRows(Self.named(text, entity, standing, limit), as: String.self, String.self) }
+      .map { NamedIdentifier($0.0, $0.1) }
+  }
+
+  /// The query of ``records(beginningWith:of:among:limit:)``.
+  static func named(_ text: String, _ entity: Entity, _ standing: RecordStanding, _ limit: Int) -> SQL {
+    let texts = entity.table.columns.filter { $0.type == .text && $0.name != "uuid" && !entity.isKept($0.name) }
+    let label: SQL = texts.first.map { "coalesce(\(identifier: $0.name), '')" } ?? "''"
+    let columns: SQL =
+      entity.marksDeletion ? "uuid, \(label) AS label, isDeleted" : "uuid, \(label) AS label, 0 AS isDeleted"
+    // A bound, because few of the rows may have the standing.
+    let examined = 10 * limit
+    let rows: SQL =
+      text.isEmpty
+      ? "FROM \(identifier: entity.table.name) ORDER BY \(identifier: entity.key) DESC LIMIT \(examined)"
+      : """
+      \(IdentifierSearch.rows(beginningWith: text, in: entity.table.name, column: "uuid", condition: nil))
+      ORDER BY uuid LIMIT \(examined)
+      """
+    return """
+      SELECT uuid, label FROM (SELECT \(columns) \(rows)) WHERE isDeleted = \(standing == .live ? 0 : 1) LIMIT \(limit)
+      """
+  }
+
+  /// Returns the UUIDs of attachments that begin with a text.
+  public func attachments(beginningWith text: String, limit: Int) throws -> [NamedIdentifier] {
+    let all = try entities.attachments.flatMap { try records(beginningWith: text, of: $0.entity, limit: limit) }
+    return Array(all.prefix(limit))
+  }
+
+  /// Returns the ids of operations that begin with a text.
+  public func operations(beginningWith text: String, limit: Int) throws -> [NamedIdentifier] {
+    if text.isEmpty {
+      return try firstOperations(limit: limit).map {
+        NamedIdentifier($0.operationId, "\($0.operationType) \($0.entityType), \($0.status)")
+      }
+    }
+    return try identifiers(
+      text, in: "OfflineSyncQueue", "operationId", "operationType || ' ' || entityType || ', ' || status", limit)
+  }
+
+  /// Returns the ids of conflicts that begin with a text.
+  public func conflicts(beginningWith text: String, limit: Int) throws -> [NamedIdentifier] {
+    if text.isEmpty {
+      return try conflicts(limit: limit).map {
+        NamedIdentifier($0.conflictId, "\($0.entityType), \($0.conflictType.replacing("_", with: " "))")
+      }
+    }
+    return try identifiers(
+      text, in: "OfflineConflictResolution", "conflictId",
+      "entityType || ', ' || replace(conflictType, '_', ' ')", limit)
+  }
+
+  private func identifiers(
+    _ text: String, in table: String, _ column: String, _ label: SQL, _ limit: Int
+  ) throws -> [NamedIdentifier] {
+    let rows = IdentifierSearch.rows(beginningWith: text, in: table, column: column, condition: nil)
+    return try database.read {
+      try $0.fetchRows(
+        "SELECT \(identifier: column), \(label) \(rows) ORDER BY \(identifier: column) LIMIT \(limit)",
+        as: String.self, String.self)
+    }
+    .map { NamedIdentifier($0.0, $0.1) }
+  }
+}
+
 /// Finds the ids that a word can mean, with the index of the ids.
 struct IdentifierSearch {
   /// The ids that were found: some of them, and how many there are.

@@ -54,6 +54,25 @@ import Testing
     }
   }
 
+  @Test("The ids that a completion offers are found by an index, without a sort, for every entity")
+  func completionsUseTheIndex() throws {
+    let database = try Database.inMemory()
+    try Vault.migrator(for: [RestorationSchema.schema]).apply(to: database, isDraft: true)
+    let entities = try database.read { try Entities.read(from: $0) }
+    try database.read { connection in
+      for entity in entities.all {
+        for (text, step) in [("01a1", "SEARCH \(entity.table.name) USING "), ("", "SCAN \(entity.table.name)")] {
+          for standing in [RecordStanding.live, .deleted] {
+            let query: SQL = "EXPLAIN QUERY PLAN \(Vault.named(text, entity, standing, 100))"
+            let plan = try connection.fetchRows(query, as: Int.self, Int.self, Int.self, String.self).map(\.3)
+            #expect(plan.contains { $0.hasPrefix(step) }, "\(plan)")
+            #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)")
+          }
+        }
+      }
+    }
+  }
+
   @Test("A range has exactly the ids that begin with the prefix") func rangesAreExact() throws {
     let database = try Database.inMemory()
     var random = Seeded(of: "ranges of ids")

@@ -122,7 +122,7 @@ enum KeyAddCommand: ProgramCommand {
 enum KeyRemoveCommand: ProgramCommand {
   static let description = CommandDescription(
     "remove", aliases: ["rm"], summary: "remove a slot, but never the last one",
-    arguments: [.required("SLOT", slotHelp)],
+    arguments: [.required("SLOT", slotHelp, completion: .of(.slot))],
     examples: [
       Example("fieldvault key remove 1f2e3d4c", "revoke a secret"),
       Example("fieldvault key remove 1f2e", "the same, if no other slot begins with these characters"),
@@ -160,7 +160,11 @@ enum KeyPassphraseCommand: ProgramCommand {
       Rewrites one slot immediately. The change does not protect against an attacker who has a copy of the vault and \
       knows the old passphrase; 'key rotate --root' protects new data in that case.
       """,
-    options: [newPassphraseOption, .value("slot", "SLOT", "\(slotHelp) (default: the slot that unlocks the vault)")],
+    options: [
+      newPassphraseOption,
+      .value(
+        "slot", "SLOT", "\(slotHelp) (default: the slot that unlocks the vault)", completion: .of(.slot)),
+    ],
     examples: [Example("fieldvault key passphrase", "prompt for the old and the new passphrase")],
     exitCodes: usual + [.noSpace])
 

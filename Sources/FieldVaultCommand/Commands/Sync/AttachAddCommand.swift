@@ -18,7 +18,8 @@ enum AttachAddCommand: ProgramCommand {
       'recompress' and 'strip-location' determine whether images are scaled down and lose their location.
       """,
     arguments: [
-      entityArgument, .required("UUID", recordHelp), .oneOrMore("FILE", "the files", completion: .file),
+      entityArgument, .required("UUID", recordHelp, completion: .of(.record)),
+      .oneOrMore("FILE", "the files", completion: .file),
     ],
     examples: [
       Example("fieldvault attach add MoistureLog 0193... IMG_0001.jpg", "attach a photo to a reading"),

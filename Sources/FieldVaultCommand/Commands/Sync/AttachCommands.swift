@@ -16,7 +16,8 @@ enum AttachListCommand: ProgramCommand {
       'full' is 'here', 'absent' (not downloaded yet) or 'evicted' (removed to free space; downloaded on request).
       """,
     arguments: [
-      .optional("ENTITY", "the entity of a record, to list only its attachments"), .optional("UUID", recordHelp),
+      .optional("ENTITY", "the entity of a record, to list only its attachments", completion: .of(.entity)),
+      .optional("UUID", recordHelp, completion: .of(.record)),
     ],
     options: TableOptions.layout,
     examples: [
@@ -64,7 +65,10 @@ enum AttachExportCommand: ProgramCommand {
       FILE is a folder, the attachment keeps its own name, without unsafe characters. If the attachment is not on \
       this device, the command requests it and exits with 7; the next sync downloads it.
       """,
-    arguments: [.required("UUID", recordHelp), .required("FILE", "the file to write", completion: .file)],
+    arguments: [
+      .required("UUID", recordHelp, completion: .of(.attachment)),
+      .required("FILE", "the file to write", completion: .file),
+    ],
     options: [
       .flag("thumbnail", short: "t", "write the thumbnail instead"),
       .flag("force", short: "f", "replace an existing file"),
@@ -153,7 +157,7 @@ enum AttachRemoveCommand: ProgramCommand {
       Deletes the attachment record. 'outbox discard' restores it until the server has acknowledged the deletion. \
       After that the key is deleted, and the file can no longer be decrypted.
       """,
-    arguments: [.oneOrMore("UUID", recordHelp)],
+    arguments: [.oneOrMore("UUID", recordHelp, completion: .of(.attachment))],
     examples: [Example("fieldvault attach remove 0193...", "delete a photo")],
     exitCodes: usual + [.refused])
 
@@ -176,7 +180,7 @@ enum AttachRetryCommand: ProgramCommand {
   static let description = CommandDescription(
     "retry", summary: "retry failed uploads and downloads",
     discussion: "A transfer is not retried automatically after six failures. Records never wait for files.",
-    arguments: [.optional("UUID", "the attachment (default: all)")],
+    arguments: [.optional("UUID", "the attachment (default: all)", completion: .of(.attachment))],
     examples: [Example("fieldvault attach retry", "after the server was repaired")],
     exitCodes: usual)
 

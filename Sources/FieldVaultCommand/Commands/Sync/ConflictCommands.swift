@@ -4,7 +4,7 @@ import VaultStore
 import SyncModel
 
 private let conflictArgument = ArgumentDescription.required(
-  "ID", "the id of a conflict from 'conflicts list', or at least 4 of its first characters")
+  "ID", "the id of a conflict from 'conflicts list', or at least 4 of its first characters", completion: .of(.conflict))
 
 enum ConflictListCommand: ProgramCommand {
   static let description = CommandDescription(

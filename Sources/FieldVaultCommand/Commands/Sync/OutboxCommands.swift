@@ -38,7 +38,11 @@ enum OutboxListCommand: ProgramCommand {
 enum OutboxShowCommand: ProgramCommand {
   static let description = CommandDescription(
     "show", summary: "show an operation with its payload and base",
-    arguments: [.required("ID", "the id of an operation from 'outbox list', or at least 4 of its first characters")],
+    arguments: [
+      .required(
+        "ID", "the id of an operation from 'outbox list', or at least 4 of its first characters",
+        completion: .of(.operation))
+    ],
     examples: [Example("fieldvault outbox show 0193... --json", "as JSON")], exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {
@@ -81,7 +85,9 @@ enum OutboxShowCommand: ProgramCommand {
 enum OutboxRetryCommand: ProgramCommand {
   static let description = CommandDescription(
     "retry", summary: "retry failed operations",
-    arguments: [.any("ID", "ids of operations, or at least 4 of their first characters")],
+    arguments: [
+      .any("ID", "ids of operations, or at least 4 of their first characters", completion: .of(.operation))
+    ],
     options: [.flag("all", short: "a", "all failed operations")], choices: [Choice("ID", "all", required: true)],
     examples: [Example("fieldvault outbox retry --all", "after the server was repaired")],
     exitCodes: usual + [.refused])
@@ -117,7 +123,9 @@ enum OutboxDiscardCommand: ProgramCommand {
       Each record returns to its last known server version. A record that the server never had is removed with its \
       dependents. Asks first on a terminal.
       """,
-    arguments: [.oneOrMore("ID", "ids of operations, or at least 4 of their first characters")],
+    arguments: [
+      .oneOrMore("ID", "ids of operations, or at least 4 of their first characters", completion: .of(.operation))
+    ],
     options: [.flag("yes", short: "y", "do not ask")],
     examples: [Example("fieldvault outbox discard 0193...", "undo a local change")],
     exitCodes: usual + [.refused])

@@ -132,7 +132,7 @@ enum StatusCommand: ProgramCommand {
 enum WhyCommand: ProgramCommand {
   static let description = CommandDescription(
     "why", group: "Sync", summary: "explain the sync state of a record and what blocks it",
-    arguments: [entityArgument, .required("UUID", recordHelp)],
+    arguments: [entityArgument, .required("UUID", recordHelp, completion: .of(.record))],
     examples: [
       Example("fieldvault why AtmosphericLog 0193...", "show the operations that block a reading")
     ],

@@ -60,7 +60,7 @@ enum DeleteCommand: ProgramCommand {
       'undelete' restores them before and after that. Records that the server never had are removed for good. The \
       command asks on a terminal if more than one record is deleted, dependents included.
       """,
-    arguments: [entityArgument, .oneOrMore("UUID", recordHelp)],
+    arguments: [entityArgument, .oneOrMore("UUID", recordHelp, completion: .of(.record))],
     options: [
       .flag("yes", short: "y", "do not ask"),
       .flag("dry-run", "show how many records would be deleted"),
@@ -109,7 +109,7 @@ enum UndeleteCommand: ProgramCommand {
       dependents, and the next sync fetches them. A record that sync has removed from the vault is fetched from the \
       FieldVault server, which keeps deletions for 90 days by default. Either all records are restored or none.
       """,
-    arguments: [entityArgument, .oneOrMore("UUID", recordHelp)],
+    arguments: [entityArgument, .oneOrMore("UUID", recordHelp, completion: .of(.deletedRecord))],
     examples: [Example("fieldvault undelete Room 0193...", "restore a room with its logs and photos")],
     exitCodes: usual + [.offline, .refused, .credentials])
 
@@ -152,7 +152,7 @@ enum PurgeCommand: ProgramCommand {
       Removes the rows of deleted records and their dependents, and the keys of their files. The command fails if the \
       server has not acknowledged a deletion. Sync purges acknowledged deletions automatically. Asks on a terminal.
       """,
-    arguments: [entityArgument, .oneOrMore("UUID", recordHelp)],
+    arguments: [entityArgument, .oneOrMore("UUID", recordHelp, completion: .of(.deletedRecord))],
     options: [.flag("yes", short: "y", "do not ask")],
     examples: [Example("fieldvault purge Room 0193...", "remove a deleted room for good")],
     exitCodes: usual + [.refused])

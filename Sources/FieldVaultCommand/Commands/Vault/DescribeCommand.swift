@@ -10,7 +10,7 @@ enum DescribeCommand: ProgramCommand {
       ENTITY, lists its fields with type, unit and rule. The unit is read from the comment of the column in the schema. \
       'set by FieldVault' marks the fields that users cannot set.
       """,
-    arguments: [.optional("ENTITY", "the entity type (AtmosphericLog) or its table (OfflineAtmosphericLog)")],
+    arguments: [.optional("ENTITY", entityArgument.help, completion: .of(.entity))],
     options: [.flag("vertical", "one property a line")],
     examples: [
       Example("fieldvault describe", "list the entities"),

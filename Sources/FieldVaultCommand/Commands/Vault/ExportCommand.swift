@@ -11,7 +11,7 @@ enum ExportCommand: ProgramCommand {
       References are uuids, and the lines of attachments contain the keys of their files. Deleted records are left out. The folder \
       appears when it is complete. Its files are not encrypted: the command asks first; without a terminal it requires --yes.
       """,
-    arguments: [.optional("ENTITY", entityArgument.help)],
+    arguments: [.optional("ENTITY", entityArgument.help, completion: .of(.entity))],
     options: [
       .value(
         "format", "FORMAT", "output format of an entity", default: "csv", allowed: ["csv", "ndjson", "json"]),

@@ -31,7 +31,7 @@ enum ImportCommand: ProgramCommand {
       Columns and tables without a match are listed, and --map and --table assign them. The file stays unchanged.
       """,
     arguments: [
-      .optional("ENTITY", entityArgument.help),
+      .optional("ENTITY", entityArgument.help, completion: .of(.entity)),
       .optional("FILE", "the file; - is standard input", completion: .file),
     ],
     options: [

@@ -13,7 +13,7 @@ enum ListCommand: ProgramCommand {
     arguments: [entityArgument],
     options: [
       .value("where", "SQL", short: "w", "only records that match an SQL expression"),
-      .value("order", "FIELD[:desc]", short: "o", "the sort order", repetition: .list),
+      .value("order", "FIELD[:desc]", short: "o", "the sort order", repetition: .list, completion: .of(.field)),
       .value("limit", "N", short: "n", "at most this many"),
       .flag("deleted", "include deleted records"),
       TableOptions.columns, TableOptions.format,

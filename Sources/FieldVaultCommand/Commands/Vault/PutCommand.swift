@@ -16,9 +16,11 @@ enum PutCommand: ProgramCommand {
       Creates a record, or changes the given fields of the record of --uuid. A reference to another record is its \
       uuid, a unique prefix of it or its local id. An empty value (notes=) is NULL if the field permits NULL.
       """,
-    arguments: [entityArgument, .any("FIELD=VALUE", "a field and its value")],
+    arguments: [entityArgument, .any("FIELD=VALUE", "a field and its value", completion: .of(.assignment))],
     options: [
-      .value("uuid", "UUID", "the record to change, also by a prefix or local id; or the uuid of a new record"),
+      .value(
+        "uuid", "UUID", "the record to change, also by a prefix or local id; or the uuid of a new record",
+        completion: .of(.record)),
       .value(
         "from", "FILE", "a JSON object or an array of them; - is standard input; all or none", completion: .file),
       .value("send", "SECONDS", "send now and wait up to SECONDS for the server; 0 to 3600"),
@@ -120,7 +122,8 @@ enum PutCommand: ProgramCommand {
 
 enum GetCommand: ProgramCommand {
   static let description = CommandDescription(
-    "get", group: "Records", summary: "show a record", arguments: [entityArgument, .required("UUID", recordHelp)],
+    "get", group: "Records", summary: "show a record",
+    arguments: [entityArgument, .required("UUID", recordHelp, completion: .of(.record))],
     options: [TableOptions.columns, .flag("local", "times in local time; JSON keeps UTC")],
     examples: [Example("fieldvault get Project 0193... --json", "as JSON")], exitCodes: usual)
 

@@ -117,7 +117,7 @@ enum SearchCommand: ProgramCommand {
     discussion: "Finds records that contain all the words. The last word may be a prefix.",
     arguments: [.required("TEXT", "the words")],
     options: [
-      .value("entity", "ENTITY", "only records of this entity"),
+      .value("entity", "ENTITY", "only records of this entity", completion: .of(.entity)),
       .value("limit", "N", short: "n", "at most this many", default: "50"),
     ],
     examples: [Example("fieldvault search 'wet base'", "find 'wet baseboard'")],
