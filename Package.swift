@@ -346,6 +346,7 @@ let package = Package(
       name: "InspectorTests",
       dependencies: [
         "TestSupport", "Inspector", "VaultStore", "VaultKeys", "RestorationModel", "SyncModel", "CipherSQL", "Platform",
+        "RecordStore", "WebPages",
       ]),
     .testTarget(name: "CommandLineKitTests", dependencies: ["TestSupport", "CommandLineKit", "Platform"]),
     .testTarget(

@@ -66,10 +66,25 @@ func handleCompletion(
     CompletedRequest(
       id: exchange.id, method: head.method, pattern: response?.pattern ?? exchange.pattern,
       status: response?.status ?? 499, duration: server.clock.instant() - exchange.start,
-      bytes: head.method == "HEAD" ? 0 : response?.byteCount ?? 0, account: exchange.caller?.accountName,
+      bytes: head.method == "HEAD" ? 0 : exchange.sentBytes + (response?.byteCount ?? 0),
+      account: exchange.caller?.accountName,
       device: response?.device))
   server.watch.ended(connection, isKnown: exchange.caller != nil)
   server.ended(exchange)
+}
+
+/// Handles the call of libmicrohttpd for more of a body that is made while it is sent.
+func readBody(
+  _ context: UnsafeMutableRawPointer?, _ position: UInt64, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int
+) -> Int {
+  guard let context, let buffer else { return StreamedBody.failed }
+  return Unmanaged<StreamedBody>.fromOpaque(context).takeUnretainedValue()
+    .read(into: UnsafeMutableRawBufferPointer(start: buffer, count: size))
+}
+
+/// Handles the call of libmicrohttpd when it has released a response whose body was made while it was sent.
+func releaseBody(_ context: UnsafeMutableRawPointer?) {
+  if let context { Unmanaged<StreamedBody>.fromOpaque(context).release() }
 }
 
 /// Handles the calls of libmicrohttpd after it has accepted a connection, and before it closes a socket.

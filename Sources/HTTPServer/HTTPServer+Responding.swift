@@ -131,7 +131,7 @@ extension HTTPServer {
     _ response: Response, of exchange: ConnectionState, on connection: OpaquePointer, isLast: Bool = false
   ) -> MHD_Result {
     exchange.respond(with: response)
-    guard let made = make(response) else { return .NO }
+    guard let made = make(response, of: exchange, on: connection) else { return .NO }
     defer { MHD_destroy_response(made) }
     // Behind a chunked body nothing else is read, because the library is lenient about where its chunks end.
     let isChunked = exchange.head.headers["transfer-encoding"] != nil
@@ -144,7 +144,17 @@ extension HTTPServer {
     return MHD_queue_response(connection, UInt32(response.status), made)
   }
 
-  private func make(_ response: Response) -> OpaquePointer? {
+  private func make(
+    _ response: Response, of exchange: ConnectionState, on connection: OpaquePointer
+  ) -> OpaquePointer? {
+    if let source = response.source {
+      // Given back in `releaseBody`.
+      let body = Unmanaged.passRetained(StreamedBody(source, of: exchange, on: connection, self))
+      let made = MHD_create_response_from_callback(
+        StreamedBody.unknownSize, StreamedBody.blockBytes, readBody, body.toOpaque(), releaseBody)
+      if made == nil { body.release() }
+      return made
+    }
     if let file = response.file {
       // The library closes the descriptor with the response.
       guard let descriptor = file.file.duplicate() else { return nil }

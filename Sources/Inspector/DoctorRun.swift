@@ -8,22 +8,37 @@ final class DoctorRun: Sendable {
   struct State: Sendable {
     /// The step that is under way; `nil` if no check runs.
     var step: String?
-    var isCancelled = false
     /// The result of the last check of this page. Results with damage are not stored in the vault.
     var last: StoredDiagnosis?
     /// The reason why the last check ended without a result.
     var problem: String?
   }
 
-  private struct Cancelled: Error {}
+  private struct Checks {
+    /// The check that began last.
+    var work: BackgroundWork<String, StoredDiagnosis>?
+    /// The result of the check before it.
+    var last: StoredDiagnosis?
+  }
 
   private let vault: Vault
   private let schemas: [Schema]
-  private let current = Locked(State())
+  private let current = Locked(Checks())
 
   init(_ vault: Vault, _ schemas: [Schema]) { (self.vault, self.schemas) = (vault, schemas) }
 
-  var state: State { current.withLock { $0 } }
+  var state: State { current.withLock { Self.state(of: $0) } }
+
+  private static func state(of checks: Checks) -> State {
+    guard let work = checks.work else { return State(last: checks.last) }
+    switch work.result {
+    case nil: return State(step: work.progress, last: checks.last)
+    case .success(let last): return State(last: last)
+    case .failure(let error):
+      return State(
+        last: checks.last, problem: error is CancellationError ? "The check was cancelled." : "\(error)")
+    }
+  }
 
   /// Returns the latest result, of this page or of another program.
   func last() throws -> StoredDiagnosis? {
@@ -33,35 +48,22 @@ final class DoctorRun: Sendable {
 
   /// Starts a check, unless one runs.
   func start() {
-    let isFirst = current.withLock { state in
-      guard state.step == nil else { return false }
-      (state.step, state.isCancelled, state.problem) = ("Starting", false, nil)
-      return true
-    }
-    guard isFirst else { return }
-    startTask { await offload { self.run() } }
-  }
-
-  /// Ends the check before its next step.
-  func cancel() { current.withLock { $0.isCancelled = true } }
-
-  private func run() {
-    let result = Result { try vault.examine(schemas: schemas) { try self.begin($0) } }
-    current.withLock { state in
-      state.step = nil
-      switch result {
-      case .success(let diagnosis):
-        state.last = StoredDiagnosis(diagnosis: diagnosis, endedAt: vault.environment.now)
-      case .failure(let error): state.problem = error is Cancelled ? "The check was cancelled." : "\(error)"
+    current.withLock { checks in
+      let before = Self.state(of: checks)
+      guard before.step == nil else { return }
+      checks.last = before.last
+      checks.work = BackgroundWork("Starting", vault.environment.clock) { [vault, schemas] work in
+        let diagnosis = try await offload {
+          try vault.examine(schemas: schemas) { step in
+            if work.isCancelled { throw CancellationError() }
+            work.report { $0 = step }
+          }
+        }
+        return StoredDiagnosis(diagnosis: diagnosis, endedAt: vault.environment.now)
       }
     }
   }
 
-  private func begin(_ step: String) throws {
-    let isCancelled = current.withLock { state in
-      state.step = step
-      return state.isCancelled
-    }
-    if isCancelled { throw Cancelled() }
-  }
+  /// Ends the check before its next step.
+  func cancel() { current.withLock { $0.work }?.cancel() }
 }

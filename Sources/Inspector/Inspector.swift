@@ -20,6 +20,8 @@ public final class Inspector: Sendable {
     public var idleSeconds = 900
     /// The name of the user, which is stored with a resolved conflict.
     public var user = "inspector"
+    /// The time that a page waits for its records before it shows the progress of the read.
+    var patience = Duration.seconds(1)
 
     /// The schemas that the program knows, for the check of the vault.
     public var schemas: [Schema] = []
@@ -45,12 +47,12 @@ public final class Inspector: Sendable {
           defer { pages = nil }
           return pages
         }
-        locked?.vault.close()
+        locked?.close()
         onLock()
       },
       respond: { call in
         guard let open = pages.withLock({ $0 }) else { return .page(InspectorPages.closed) }
-        return await offload { open.response(to: call) }
+        return await open.response(to: call)
       })
   }
 

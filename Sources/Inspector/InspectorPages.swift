@@ -15,9 +15,18 @@ struct InspectorPages: Sendable {
   let vault: Vault
   let settings: Inspector.Settings
   let checks: DoctorRun
+  let reads: BackgroundReads
 
   init(_ vault: Vault, _ settings: Inspector.Settings) {
     (self.vault, self.settings, checks) = (vault, settings, DoctorRun(vault, settings.schemas))
+    reads = BackgroundReads(vault.environment.clock, patience: settings.patience)
+  }
+
+  /// Ends the work beside the pages, and closes the vault.
+  func close() {
+    reads.close()
+    checks.cancel()
+    vault.close()
   }
 
   /// The pages that every page links to.
@@ -50,17 +59,21 @@ struct InspectorPages: Sendable {
   /// The page for a request that was under way when the inspector locked itself.
   static let closed = WebPage("Locked", status: 403, "<p>The vault was closed. Start the inspector again.</p>")
 
-  func response(to call: WebCall) -> WebResponse {
+  /// The forms that a read-only inspector has. A check changes nothing but its stored result.
+  private static let harmless: Set = ["/doctor/start", "/doctor/cancel", "/records/cancel"]
+
+  func response(to call: WebCall) async -> WebResponse {
     do {
       guard Files.exists(vault.databasePath) else {
         throw Problem(
           title: "The vault is not there any more", status: 410,
           text: "Its database was moved, deleted or encrypted under a new key. Start the inspector again.")
       }
-      guard let form = call.form else { return try page(call) }
-      // A check changes nothing but its stored result.
-      guard settings.isWritable || call.path.hasPrefix("/doctor/") else { throw Problem.readOnly }
-      return .redirect(try change(call.path, form))
+      guard let form = call.form else {
+        return call.path == "/records" ? try await records(call) : try await offload { try page(call) }
+      }
+      guard settings.isWritable || Self.harmless.contains(call.path) else { throw Problem.readOnly }
+      return .redirect(try await offload { try change(call.path, form) })
     } catch let problem as Problem {
       return .page(WebPage(problem.title, status: problem.status, "<p>\(problem.text)</p>"))
     } catch let error as VaultError {
@@ -74,7 +87,6 @@ struct InspectorPages: Sendable {
   private func page(_ call: WebCall) throws -> WebResponse {
     switch call.path {
     case "/": .page(try overview())
-    case "/records": try records(call)
     case "/record": .page(try record(call))
     case "/search": .page(try search(call))
     case "/outbox": .page(try outbox(call))
@@ -102,6 +114,7 @@ struct InspectorPages: Sendable {
       let removed = try vault.discard([try required("id", form)])
       return Link("/outbox").with("done", removed > 0 ? "removed" : "discarded")
     case "/conflict/resolve": return try resolve(form)
+    case "/records/cancel": return try cancelRecords(form)
     case "/doctor/start":
       checks.start()
       return Link("/doctor")
@@ -152,6 +165,28 @@ struct InspectorPages: Sendable {
   }
 
   // MARK: Shared parts
+
+  /// The seconds after which the page of running work loads itself again.
+  static let refreshSeconds = 2
+
+  /// The page of work that goes on: its progress, a form that ends it, and the rest of the page.
+  /// - Parameters:
+  ///   - link: the address of the page.
+  ///   - cancel: the form that ends the work.
+  func progressPage(
+    _ title: String, _ progress: HTML, at link: Link, isStill: Bool, cancel: HTML, _ rest: HTML = ""
+  ) -> WebPage {
+    let still = link.with("still", "1")
+    let toggle =
+      isStill
+      ? HTML.link(link, "Refresh every \(Self.refreshSeconds) seconds") : HTML.link(still, "Stop refreshing")
+    var page = WebPage(
+      title,
+      "<p role=\"status\">\(progress)</p><p>\(HTML.link(isStill ? still : link, "Refresh")), \(toggle)</p>\(cancel)\(rest)"
+    )
+    page.refreshSeconds = isStill ? nil : Self.refreshSeconds
+    return page
+  }
 
   /// A link to a record, by the beginning of its id.
   static func link(_ type: String, _ uuid: String) -> HTML {

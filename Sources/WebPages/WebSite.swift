@@ -24,6 +24,9 @@ package enum WebResponse: Sendable {
   /// Content for a browser, such as a picture.
   /// - Parameter fileName: the name under which the browser saves the content; `nil` to show it.
   case content(type: String, [UInt8], fileName: String?)
+  /// A file that is made while it is sent.
+  /// - Parameter fileName: the name under which the browser saves the file.
+  case file(type: String, any BodySource, fileName: String)
 }
 
 /// A site for one person on the same machine.
@@ -178,6 +181,11 @@ package final class WebSite: Sendable {
     case .content(let type, let bytes, let fileName):
       var response = SiteResponses.finished(Response(status: 200, contentType: type, body: bytes))
       if let fileName { response.headers.append(("Content-Disposition", Self.disposition(fileName))) }
+      return response
+    case .file(let type, let source, let fileName):
+      var response = SiteResponses.finished(Response(status: 200, contentType: type, body: []))
+      response.source = source
+      response.headers.append(("Content-Disposition", Self.disposition(fileName)))
       return response
     }
   }

@@ -26,7 +26,8 @@ final class InspectedVault {
   var project = UUID()
   var room = UUID()
 
-  init(isWritable: Bool = true) throws {
+  /// - Parameter patience: the time that a page waits for its records, on the clock of the test.
+  init(isWritable: Bool = true, patience: Duration = .seconds(1)) throws {
     let folder = try TemporaryFolder()
     let environment = Environment(clock: clock.clock, random: .repeatable(7))
     let vault = try Vault.create(
@@ -35,7 +36,7 @@ final class InspectedVault {
       secret: keyFileSecret(), configuration: Configuration(environment: environment))
     (self.folder, self.vault) = (folder, vault)
     var settings = Inspector.Settings()
-    (settings.isWritable, settings.idleSeconds) = (isWritable, 60)
+    (settings.isWritable, settings.idleSeconds, settings.patience) = (isWritable, 60, patience)
     inspector = Inspector(vault, name: "<b>job.vault", settings: settings) { [locks] in locks.withLock { $0 += 1 } }
     link = try inspector.start("127.0.0.1:0")
     browser = try Browser(link)

@@ -56,8 +56,42 @@ package final class Browser {
   private var cookieLine: String { cookie.map { "Cookie: other=1; \($0)\r\n" } ?? "" }
 
   private func send(_ head: String, _ body: String = "") throws -> Reply {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(descriptor) }
+    let download = try open(head, body)
+    var received: [UInt8] = []
+    while case let part = try download.next(), !part.isEmpty { received += part }
+    let headers = download.headers
+    let reply = Reply(status: download.status, headers: headers, body: received)
+    if let set = headers["set-cookie"] { cookie = String(set.prefix { $0 != ";" }) }
+    if let range = reply.text.range(of: #"name="_token" value="[0-9a-f]*""#, options: .regularExpression) {
+      token = String(reply.text[range].dropFirst(#"name="_token" value=""#.count).dropLast())
+    }
+    return reply
+  }
+
+  /// Requests a page whose body the test reads in parts.
+  package func open(_ path: String) throws -> Download {
+    try open("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\(cookieLine)", "")
+  }
+
+  private func open(_ head: String, _ body: String) throws -> Download {
+    try Download(from: port, Array((head + "Connection: close\r\n\r\n" + body).utf8))
+  }
+}
+
+/// A response whose body is read in parts.
+package final class Download {
+  package private(set) var status = 0
+  package private(set) var headers: [String: String] = [:]
+  /// Whether the last part of the body has arrived, by its length or by the end of its chunks.
+  package private(set) var isComplete = false
+  private var descriptor: Int32
+  private var buffered: [UInt8] = []
+  /// The number of bytes of the body that are missing; `nil` for a body in chunks or until the end of the connection.
+  private var missing: Int?
+  private var isChunked: Bool { headers["transfer-encoding"] == "chunked" }
+
+  fileprivate init(from port: UInt16, _ request: [UInt8]) throws {
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -68,29 +102,61 @@ package final class Browser {
       }
     }
     guard status == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
-    let bytes = Array((head + "Connection: close\r\n\r\n" + body).utf8)
-    _ = bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-    var received: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 1 << 16)
-    while true {
-      let count = recv(descriptor, &buffer, buffer.count, 0)
-      guard count > 0 else { break }
-      received += buffer[..<count]
-    }
-    let end = try #require(Data(received).range(of: Data("\r\n\r\n".utf8)))
-    let lines = String(decoding: received[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
-    var headers: [String: String] = [:]
+    _ = request.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+    let lines = try line(ending: "\r\n\r\n").components(separatedBy: "\r\n")
     for line in lines.dropFirst() {
       let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
       if parts.count == 2 { headers[parts[0].lowercased()] = parts[1] }
     }
-    let reply = Reply(
-      status: try #require(Int(lines[0].split(separator: " ")[1])), headers: headers,
-      body: Array(received[end.upperBound...]))
-    if let set = headers["set-cookie"] { cookie = String(set.prefix { $0 != ";" }) }
-    if let range = reply.text.range(of: #"name="_token" value="[0-9a-f]*""#, options: .regularExpression) {
-      token = String(reply.text[range].dropFirst(#"name="_token" value=""#.count).dropLast())
+    self.status = try #require(Int(lines[0].split(separator: " ")[1]))
+    if !isChunked { missing = headers["content-length"].flatMap { Int($0) } }
+  }
+
+  deinit { close() }
+
+  /// Closes the connection.
+  package func close() {
+    if descriptor >= 0 { Glibc.close(descriptor) }
+    descriptor = -1
+  }
+
+  /// Returns the next bytes of the body; empty at its end.
+  package func next() throws -> [UInt8] {
+    if isComplete { return [] }
+    if isChunked {
+      if missing == nil || missing == 0 {
+        guard let size = try? line(ending: "\r\n") else { return [] }
+        missing = try #require(Int(size, radix: 16))
+        if missing == 0 { isComplete = true }
+      }
+      if isComplete { return [] }
     }
-    return reply
+    if buffered.isEmpty, !receive() {
+      isComplete = !isChunked && (missing ?? 0) == 0
+      return []
+    }
+    let part = Array(buffered.prefix(missing ?? .max))
+    buffered.removeFirst(part.count)
+    missing = missing.map { $0 - part.count }
+    if isChunked, missing == 0 { _ = try line(ending: "\r\n") }
+    return part
+  }
+
+  /// Returns the text before an end.
+  private func line(ending end: String) throws -> String {
+    while true {
+      if let range = Data(buffered).range(of: Data(end.utf8)) {
+        defer { buffered.removeFirst(range.upperBound) }
+        return String(decoding: buffered[..<range.lowerBound], as: UTF8.self)
+      }
+      guard receive() else { throw Unexpected("the connection ended too early") }
+    }
+  }
+
+  private func receive() -> Bool {
+    var part = [UInt8](repeating: 0, count: 1 << 16)
+    let count = recv(descriptor, &part, part.count, 0)
+    if count > 0 { buffered += part[..<count] }
+    return count > 0
   }
 }

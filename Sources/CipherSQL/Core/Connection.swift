@@ -158,6 +158,10 @@ extension Duration {
 @usableFromInline
 final class Cancellation: Sendable {
   @usableFromInline let isCancelled = Atomic<Bool>(false)
+  /// Counts the visited rows of the call, if its caller wants to know them.
+  let visits: VisitCount?
+
+  init(_ visits: VisitCount?) { self.visits = visits }
 }
 
 extension Connection {

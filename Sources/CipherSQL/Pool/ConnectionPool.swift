@@ -96,14 +96,15 @@ final class ConnectionPool<Member: Connection>: Sendable {
   ///
   /// The user that releases a connection starts the next closure. The waiting task does not have to run for that: it
   /// may not get a thread if waiting synchronous calls block all threads of tasks.
+  /// - Parameter visits: counts the rows that the closure visits.
   func perform<Result: Sendable>(
-    for access: String, _ body: @escaping @Sendable (Member) throws -> Result
+    for access: String, counting visits: VisitCount? = nil, _ body: @escaping @Sendable (Member) throws -> Result
   ) async throws -> Result {
     let id = state.withLock { state in
       state.nextTask += 1
       return state.nextTask
     }
-    let call = CancellableCall()
+    let call = CancellableCall(visits)
     do {
       return try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Result, any Error>) in

@@ -143,8 +143,26 @@ public final class Database: Sendable {
   /// statement.
   /// - Throws: the errors of `body`; `CancellationError` if the task was cancelled.
   public func read<Result: Sendable>(_ body: @escaping @Sendable (Connection) throws -> Result) async throws -> Result {
-    guard let readers else { return try await writer.perform(for: "read") { try $0.inReadOnlySnapshot(body) } }
-    return try await readers.perform(for: "read") { try $0.inSnapshot(body) }
+    try await read(counting: nil, body)
+  }
+
+  /// Reads as ``read(_:)`` without blocking does, and reports how many rows the scans of whole tables have visited.
+  /// - Parameter report: called on the thread of the read, again and again, with the number since its beginning.
+  ///   Rows that are found by an index, or in a range of keys, are not counted.
+  package func read<Result: Sendable>(
+    reportingVisits report: @escaping @Sendable (Int) -> Void,
+    _ body: @escaping @Sendable (Connection) throws -> Result
+  ) async throws -> Result {
+    try await read(counting: VisitCount(report), body)
+  }
+
+  private func read<Result: Sendable>(
+    counting visits: VisitCount?, _ body: @escaping @Sendable (Connection) throws -> Result
+  ) async throws -> Result {
+    guard let readers else {
+      return try await writer.perform(for: "read", counting: visits) { try $0.inReadOnlySnapshot(body) }
+    }
+    return try await readers.perform(for: "read", counting: visits) { try $0.inSnapshot(body) }
   }
 
   /// Reads from one unchanging snapshot on the writing connection, which is open already. A reading connection would

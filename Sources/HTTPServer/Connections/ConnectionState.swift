@@ -37,8 +37,10 @@ final class ConnectionState: Sendable {
     var pattern: String?
     var response: Response?
     var task: Task<Void, Never>?
-    /// The client's socket while the response is prepared. No other code uses or closes it until then.
+    /// The client's socket while the connection is suspended for the response. No other code uses or closes it then.
     var socket: Int32?
+    /// The number of sent bytes of a body that is made while it is sent.
+    var sentBytes = 0
   }
 
   private enum Stage {
@@ -225,15 +227,32 @@ final class ConnectionState: Sendable {
   /// Ends the work if the client has disconnected. The library does not watch a suspended connection: clients that
   /// connect and disconnect during long polls would soon hold all connections.
   func endIfClientIsGone() {
-    state.withLock { state in
-      guard let socket = state.socket, cmicrohttpd_is_closed(socket) != 0 else { return }
+    let isGone = state.withLock { state in
+      guard let socket = state.socket, cmicrohttpd_is_closed(socket) != 0 else { return false }
       state.socket = nil
-      state.task?.cancel()
+      return true
     }
+    if isGone { cancel() }
   }
 
-  /// Ends the work. A response is sent nevertheless.
-  func cancel() { state.withLock { $0.task }?.cancel() }
+  /// Ends the work. A response is sent nevertheless, unless its body is incomplete.
+  func cancel() {
+    let (task, source) = state.withLock { ($0.task, $0.response?.source) }
+    task?.cancel()
+    source?.cut()
+  }
+
+  // MARK: A body that is made while it is sent
+
+  /// Counts sent bytes of the body.
+  func sent(_ bytes: Int) { state.withLock { $0.sentBytes += bytes } }
+
+  /// The number of sent bytes of a body that is made while it is sent.
+  var sentBytes: Int { state.withLock { $0.sentBytes } }
+
+  /// Notes that the suspended connection waits for more of the body, or no longer does.
+  /// - Parameter socket: the client's socket; `nil` when the connection resumes.
+  func waitForBody(socket: Int32?) { state.withLock { $0.socket = socket } }
 
   /// Stores the response.
   func respond(with response: Response) {
@@ -250,8 +269,9 @@ final class ConnectionState: Sendable {
   /// The pattern of the route, if it is known before the response is.
   var pattern: String? { state.withLock { $0.pattern } }
 
-  /// Ends the request. An incomplete body is cut.
+  /// Ends the request. An incomplete body of the request or of the response is cut.
   func end() {
+    response?.source?.cut()
     let (sink, atEnd) = state.withLock { state -> ((any BodySink)?, (@Sendable () -> Void)?) in
       defer { (state.stage, state.atEnd) = (.responded, nil) }
       switch state.stage {

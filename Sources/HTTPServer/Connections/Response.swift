@@ -8,10 +8,12 @@ public struct Response: Sendable {
   public var contentType: String
   /// The headers in addition to the content type.
   public var headers: [(name: String, value: String)]
-  /// The body, unless it is a file.
+  /// The body, unless it is a file or is made while it is sent.
   public var body: [UInt8]
   /// The part of a file that is the body.
   package var file: FilePart?
+  /// Makes the body while it is sent. The server cuts it when the request ends.
+  package var source: (any BodySource)?
   /// The pattern of the route that responded, for the log; `nil` without a route.
   package var pattern: String?
   /// The device that the request named, for the log; `nil` if it named none.
@@ -30,7 +32,7 @@ public struct Response: Sendable {
     Response(status: status, contentType: "", headers: headers, body: [])
   }
 
-  /// The size of the body, in bytes.
+  /// The size of the body, in bytes; 0 for a body that is made while it is sent.
   var byteCount: Int { file?.count ?? body.count }
 
   /// All headers except the headers of the connection.

@@ -4,28 +4,15 @@ import VaultStore
 import WebPages
 
 extension InspectorPages {
-  /// The seconds after which the page of a running check loads itself again.
-  private static let refreshSeconds = 2
-
   /// The check of the vault: its step while it runs, and the findings of the last one.
   func doctor(_ call: WebCall) throws -> WebPage {
     let state = checks.state
-    var body: HTML = ""
-    var page: WebPage
     if let step = state.step {
-      let isStill = call.query["still"] != nil
-      let toggle =
-        isStill
-        ? HTML.link(Link("/doctor"), "Refresh every \(Self.refreshSeconds) seconds")
-        : HTML.link(Link("/doctor").with("still", "1"), "Stop refreshing")
-      body += """
-        <p role="status">\(HTML.value(step))</p><p>\(HTML.link(Link("/doctor").with("still", "1"), "Refresh")), \(toggle)</p>
-        \(HTML.form(Link("/doctor/cancel"), token: call.token, "<button>Cancel</button>"))
-        """
-      page = WebPage("Doctor", try body + result())
-      page.refreshSeconds = isStill ? nil : Self.refreshSeconds
-      return page
+      return progressPage(
+        "Doctor", HTML.value(step), at: Link("/doctor"), isStill: call.query["still"] != nil,
+        cancel: HTML.form(Link("/doctor/cancel"), token: call.token, "<button>Cancel</button>"), try result())
     }
+    var body: HTML = ""
     if let problem = state.problem { body += "<p class=\"warn\">\(HTML.value(problem))</p>" }
     body += HTML.form(
       Link("/doctor/start"), token: call.token,
@@ -33,8 +20,7 @@ extension InspectorPages {
       <p>Checks the keyring, every page of the database, its tables, indexes and references, the state of sync, and the files.
       Changes nothing but the stored result.</p><button>Check now</button>
       """)
-    page = WebPage("Doctor", try body + result())
-    return page
+    return WebPage("Doctor", try body + result())
   }
 
   private func result() throws -> HTML {

@@ -1,5 +1,5 @@
-import Platform
 import CipherSQL
+import Platform
 import VaultStore
 import WebPages
 
@@ -10,9 +10,6 @@ import WebPages
 #endif
 
 extension InspectorPages {
-  /// The greatest number of bytes of a CSV file, which is made in memory.
-  private static let csvLimit = 32 << 20
-
   /// The greatest number of characters of a value in a table. The page of the record shows the whole value.
   private static let cellLimit = 200
 
@@ -21,67 +18,169 @@ extension InspectorPages {
     "serverId", "createdAt", "updatedAt", "lastSyncedAt", "syncVersion", "isDirty", "isDeleted",
   ]
 
-  /// The records of an entity: filters, order, columns to choose, and pages.
-  func records(_ call: WebCall) throws -> WebResponse {
-    guard let type = call.query["entity"], !type.isEmpty else { return .page(WebPage("Records", try entityTable())) }
-    let entity = try vault.entities.entity(type)
-    let request = try request(call, entity)
-    let shown = try shownColumns(call, entity)
-    if call.query["as"] == "csv" { return try csv(entity, request, shown) }
-    var rows: [HTML] = []
-    var last: UUID?
-    let all = entity.shownColumns
-    let places = shown.compactMap { column in all.firstIndex { $0.name == column.name } }
-    let place = all.firstIndex { $0.name == "uuid" }
-    try vault.database.read { connection in
-      var request = request
-      request.limit += 1
-      try RecordReader(connection).forEach(entity, page: request) { row in
-        if rows.count == request.limit - 1 { return rows.append("") }
-        let uuid = try place.map { try row.decode(UUID.self, at: Int32($0)) }
-        last = uuid
-        var cells: [HTML] = []
-        for (column, place) in zip(shown, places) {
-          let cell = FieldCell(column: column).html(
-            try row.decode(SQLArgument.self, at: Int32(place)), limit: Self.cellLimit)
-          guard column.name == "uuid", let uuid else {
-            cells.append(cell)
-            continue
-          }
-          cells.append(
-            HTML.link(Link("/record").with("entity", entity.type).with("uuid", uuid.sqlText), HTML.value(uuid.sqlText)))
-        }
-        rows.append(HTML.row(cells))
-      }
+  /// The selection of records in an address.
+  struct RecordsView: Sendable {
+    let entity: Entity
+    let request: RecordPageRequest
+    /// The columns that are shown.
+    let shown: [Catalog.Column]
+
+    /// The positions of the shown columns in a row.
+    var places: [Int32] {
+      shown.compactMap { column in entity.shownColumns.firstIndex { $0.name == column.name }.map { Int32($0) } }
     }
-    let hasMore = rows.count > request.limit
-    if hasMore { rows.removeLast() }
-    let titles = shown.map { column -> HTML in
+  }
+
+  /// The records of an entity: filters, order, columns to choose, and pages.
+  ///
+  /// A read that takes long goes on beside the pages, and the page shows its progress.
+  func records(_ call: WebCall) async throws -> WebResponse {
+    guard let type = call.query["entity"], !type.isEmpty else {
+      return .page(WebPage("Records", try await offload { try entityTable() }))
+    }
+    let entity = try vault.entities.entity(type)
+    let view = RecordsView(
+      entity: entity, request: try request(call, entity), shown: try shownColumns(call, entity))
+    if call.query["as"] == "csv" { return try await csv(view) }
+    // The same records, whether the page refreshes itself or not.
+    let address = call.query.filter { $0.key != "still" && $0.key != "stopped" }
+    if call.query["stopped"] != nil { return .page(stoppedPage(call, view)) }
+    let outcome = await reads.page(address) { [self] read in try await page(call, view, for: read) }
+    switch outcome {
+    case .ended(.success(let page)): return .page(page)
+    case .ended(.failure(let error)):
+      if error is CancellationError { return .page(stoppedPage(call, view)) }
+      throw error
+    case .displaced: return .page(displacedPage(view, address))
+    case .running(let read, let id):
+      let form: HTML = "<input type=\"hidden\" name=\"id\" value=\"\(id)\"><button>Cancel</button>"
+      return .page(
+        progressPage(
+          entity.type, progress(of: read), at: Self.address(address), isStill: call.query["still"] != nil,
+          cancel: HTML.form(Link("/records/cancel"), token: call.token, form)))
+    }
+  }
+
+  /// Ends the read of a page, and leads to the page without its records.
+  func cancelRecords(_ form: [String: String]) throws -> Link {
+    guard let id = Int(try required("id", form)) else { throw Problem.badAddress("id") }
+    guard let address = reads.cancel(id) else {
+      throw Problem(
+        title: "The read has ended", status: 410, text: "Its page has been shown, or was not requested for a while.")
+    }
+    return Self.address(address).with("stopped", "1")
+  }
+
+  private func progress(of read: BackgroundReads.Read) -> HTML {
+    let (visited, total) = (read.progress.visited, read.progress.total)
+    let time = durationText((vault.environment.clock.instant() - read.start) / .seconds(1))
+    guard visited > 0 else { return "Reading records for \(time)" }
+    let most = total.map { " of at most \(countText(max($0, visited)))" } ?? ""
+    return "Reading records for \(time): \(countText(visited))\(most) rows visited"
+  }
+
+  private func stoppedPage(_ call: WebCall, _ view: RecordsView) -> WebPage {
+    WebPage(
+      view.entity.type, notice: "The read was cancelled. Show begins it again.",
+      filterForm(call, view.entity, view.shown))
+  }
+
+  private func displacedPage(_ view: RecordsView, _ address: BackgroundReads.Address) -> WebPage {
+    WebPage(
+      view.entity.type,
+      """
+      <p class="warn">This read was ended, because newer ones began: few may run at a time.</p>
+      <p>\(HTML.link(Self.address(address), "Read again"))</p>
+      """)
+  }
+
+  /// Reads the page.
+  private func page(
+    _ call: WebCall, _ view: RecordsView, for read: BackgroundReads.Read
+  ) async throws -> WebPage {
+    let found = try await vault.database.read { visited in
+      read.report { $0.visited = visited }
+    } _: { connection in
+      let reader = RecordReader(connection)
+      // An upper limit, because counting the rows would visit them.
+      let last = try connection.fetchOne(
+        "SELECT max(\(identifier: view.entity.key)) FROM \(identifier: view.entity.table.name)", as: Int?.self)
+      let scans = try reader.parts(of: view.request, view.entity).count
+      read.report { $0.total = last.flatMap { $0 }.map { min($0, Int.max / scans) * scans } }
+      return try Self.rows(view, reader)
+    }
+    return page(call, view, found)
+  }
+
+  private struct FoundRows: Sendable {
+    var rows: [HTML] = []
+    /// The last record of the page.
+    var last: UUID?
+    var hasMore = false
+  }
+
+  private static func rows(_ view: RecordsView, _ reader: RecordReader) throws -> FoundRows {
+    var found = FoundRows()
+    let places = view.places
+    let place = view.entity.shownColumns.firstIndex { $0.name == "uuid" }
+    var request = view.request
+    request.limit += 1
+    try reader.forEach(view.entity, page: request) { row in
+      if found.rows.count == view.request.limit {
+        found.hasMore = true
+        return
+      }
+      let uuid = try place.map { try row.decode(UUID.self, at: Int32($0)) }
+      found.last = uuid
+      var cells: [HTML] = []
+      for (column, place) in zip(view.shown, places) {
+        let cell = FieldCell(column: column).html(try row.decode(SQLArgument.self, at: place), limit: cellLimit)
+        guard column.name == "uuid", let uuid else {
+          cells.append(cell)
+          continue
+        }
+        let link = Link("/record").with("entity", view.entity.type).with("uuid", uuid.sqlText)
+        cells.append(HTML.link(link, HTML.value(uuid.sqlText)))
+      }
+      found.rows.append(HTML.row(cells))
+    }
+    return found
+  }
+
+  private func page(_ call: WebCall, _ view: RecordsView, _ found: FoundRows) -> WebPage {
+    let titles = view.shown.map { column -> HTML in
       let isOrder = call.query["order"] == column.name
       let next = isOrder && call.query["desc"] == nil ? "1" : nil
       let link = Self.address(call, ["order": column.name, "desc": next, "after": nil])
-      let sign: HTML = isOrder ? (request.isDescending ? " ▼" : " ▲") : ""
+      let sign: HTML = isOrder ? (view.request.isDescending ? " ▼" : " ▲") : ""
       return HTML.link(link, "\(FieldCell(column: column).title)\(sign)")
     }
     var pages: HTML = ""
     if call.query["after"] != nil { pages += HTML.link(Self.address(call, ["after": nil]), "First page") }
-    if hasMore, let last { pages += HTML.link(Self.address(call, ["after": last.sqlText]), "Next page") }
-    pages += HTML.link(Self.address(call, ["as": "csv", "after": nil]), "CSV")
-    let table = rows.isEmpty ? "<p>No records.</p>" : HTML.table("Records of \(entity.type)", titles, rows)
-    return .page(
-      WebPage(
-        "\(entity.type)",
-        filterForm(call, entity, shown) + table
-          + "<nav class=\"pages\" aria-label=\"Pages of the table\">\(pages)</nav>"))
+    if found.hasMore, let last = found.last {
+      pages += HTML.link(Self.address(call, ["after": last.sqlText]), "Next page")
+    }
+    pages += HTML.link(
+      Self.address(call, ["as": "csv", "after": nil, "order": nil, "desc": nil]), "CSV, in the order of creation")
+    let type = view.entity.type
+    let table = found.rows.isEmpty ? "<p>No records.</p>" : HTML.table("Records of \(type)", titles, found.rows)
+    return WebPage(
+      type,
+      filterForm(call, view.entity, view.shown) + table
+        + "<nav class=\"pages\" aria-label=\"Pages of the table\">\(pages)</nav>")
   }
 
   /// The address of the same page with some parameters changed.
   private static func address(_ call: WebCall, _ changes: [String: String?]) -> Link {
-    var link = Link("/records")
-    for name in Set(call.query.keys).union(changes.keys).sorted() {
-      link = link.with(name, changes[name] ?? call.query[name])
-    }
-    return link
+    var parameters = call.query
+    parameters["still"] = nil
+    for (name, value) in changes { parameters[name] = value }
+    return address(parameters)
+  }
+
+  /// The address of the page with these parameters.
+  private static func address(_ parameters: BackgroundReads.Address) -> Link {
+    parameters.sorted { $0.key < $1.key }.reduce(Link("/records")) { $0.with($1.key, $1.value) }
   }
 
   private func request(_ call: WebCall, _ entity: Entity) throws -> RecordPageRequest {
@@ -103,8 +202,6 @@ extension InspectorPages {
     return request
   }
 
-  private static let filterCount = 3
-
   /// The columns that the address names, or the fields without most of the common ones.
   private func shownColumns(_ call: WebCall, _ entity: Entity) throws -> [Catalog.Column] {
     let chosen = entity.shownColumns.filter { call.query["show.\($0.name)"] != nil }
@@ -114,74 +211,5 @@ extension InspectorPages {
     // The id leads to the record, so it comes first.
     let columns = entity.shownColumns.filter { !Self.hidden.contains($0.name) && $0.name != entity.key }
     return columns.filter { $0.name == "uuid" } + columns.filter { $0.name != "uuid" }
-  }
-
-  private func filterForm(_ call: WebCall, _ entity: Entity, _ shown: [Catalog.Column]) -> HTML {
-    let words: [RecordPageRequest.Filter.Comparison: String] = [
-      .equals: "=", .differs: "is not", .atLeast: "at least", .atMost: "at most", .contains: "contains",
-      .begins: "begins with", .isEmpty: "is empty", .hasValue: "has a value",
-    ]
-    let filters = (1...Self.filterCount).map { number -> HTML in
-      let field = call.query["field\(number)"] ?? ""
-      let comparison = call.query["is\(number)"] ?? "equals"
-      let fields = entity.shownColumns.map { column -> HTML in
-        "<option value=\"\(column.name)\"\(column.name == field ? " selected" : "" as HTML)>\(column.name)</option>"
-      }
-      let comparisons = RecordPageRequest.Filter.Comparison.allCases.map { kind -> HTML in
-        "<option value=\"\(kind.rawValue)\"\(kind.rawValue == comparison ? " selected" : "" as HTML)>\(words[kind] ?? "")</option>"
-      }
-      return """
-        <p><select name="field\(number)" aria-label="Field of filter \(number)"><option value="">any field</option>\(fields)</select>
-        <select name="is\(number)" aria-label="Comparison of filter \(number)">\(comparisons)</select>
-        <input name="value\(number)" value="\(call.query["value\(number)"] ?? "")" aria-label="Value of filter \(number)"></p>
-        """
-    }
-    let names = Set(shown.map(\.name))
-    let columns = entity.shownColumns.filter { $0.name != "uuid" }.map { column -> HTML in
-      """
-      <label><input type="checkbox" name="show.\(column.name)" value="1"\(names.contains(column.name) ? " checked" : "" as HTML)>
-      \(column.name)</label>
-      """
-    }
-    let order: HTML =
-      call.query["order"].map { "<input type=\"hidden\" name=\"order\" value=\"\($0)\">" } ?? ""
-    let descending: HTML = call.query["desc"] != nil ? "<input type=\"hidden\" name=\"desc\" value=\"1\">" : ""
-    return """
-      <details\(call.query.keys.contains { $0 != "entity" && $0 != "after" } ? " open" : "" as HTML)><summary>Filter and columns</summary>
-      <form class="filter" method="get" action="\(Link("/records"))"><input type="hidden" name="entity" value="\(entity.type)">\
-      \(order)\(descending)\(filters)
-      <fieldset><legend>Columns</legend>\(columns)</fieldset>
-      <p><label><input type="checkbox" name="deleted" value="1"\(call.query["deleted"] != nil ? " checked" : "" as HTML)> deleted
-      records too</label> <button>Show</button></p></form></details>
-      """
-  }
-
-  /// The selected records as CSV (RFC 4180).
-  private func csv(
-    _ entity: Entity, _ request: RecordPageRequest, _ shown: [Catalog.Column]
-  ) throws -> WebResponse {
-    var text = shown.map { CSVText.cell($0.name) }.joined(separator: ",") + "\r\n"
-    let all = entity.shownColumns
-    let places = shown.compactMap { column in all.firstIndex { $0.name == column.name } }
-    try vault.database.read { connection in
-      var request = request
-      request.limit = Int.max
-      try RecordReader(connection).forEach(entity, page: request) { row in
-        var cells: [String] = []
-        for (column, place) in zip(shown, places) {
-          let value = try row.decode(SQLArgument.self, at: Int32(place))
-          cells.append(CSVText.cell(FieldCell.text(value, of: column) ?? ""))
-        }
-        text += cells.joined(separator: ",") + "\r\n"
-        guard text.utf8.count <= Self.csvLimit else {
-          throw Problem(
-            title: "The file would be too large", status: 413,
-            text:
-              "The inspector makes files up to \(byteText(Self.csvLimit)). Filter the records, or export them with the program."
-          )
-        }
-      }
-    }
-    return .content(type: "text/csv; charset=utf-8", Array(text.utf8), fileName: "\(entity.type).csv")
   }
 }

@@ -164,11 +164,38 @@ public struct RecordReader {
   /// Returns the queries whose rows, one behind the other, are the rest of the records after a page. Records without a value in the
   /// field of the order have a query of their own, because no comparison is true for NULL.
   package func parts(of page: RecordPageRequest, _ entity: Entity) throws -> [SQL] {
+    try parts(of: page, entity, indexes: "")
+  }
+
+  /// Calls a closure with each record of a selection and its `Entity.shownColumns`, in the order in which the records were added on this
+  /// device. The limit, the order and the page before are ignored.
+  ///
+  /// The memory does not depend on the number of records.
+  /// - Throws: the errors of ``forEach(_:page:_:)``.
+  package func forEachAdded(
+    _ entity: Entity, _ selection: RecordPageRequest, _ body: (borrowing Row) throws -> Void
+  ) throws {
+    try connection.forEach(try additions(entity, selection), body)
+  }
+
+  /// Returns the query of ``forEachAdded(_:_:_:)``.
+  package func additions(_ entity: Entity, _ selection: RecordPageRequest) throws -> SQL {
+    var all = selection
+    (all.order, all.isDescending, all.after) = (nil, false, nil)
+    let query = SQL.joined(try parts(of: all, entity))
+    let plan = try connection.fetchRows("EXPLAIN QUERY PLAN \(query)", as: Int.self, Int.self, Int.self, String.self)
+    // A sort would keep all records in memory. The table itself is in the order that is wanted.
+    guard plan.contains(where: { $0.3.contains("TEMP B-TREE") }) else { return query }
+    return SQL.joined(try parts(of: all, entity, indexes: " NOT INDEXED"))
+  }
+
+  /// - Parameter indexes: the clause of SQLite that forbids or selects an index; empty to let SQLite choose.
+  private func parts(of page: RecordPageRequest, _ entity: Entity, indexes: SQL) throws -> [SQL] {
     let filters = try conditions(of: page, entity)
     let key: SQL = "\(identifier: entity.key)"
     let (after, direction): (SQL, SQL) = page.isDescending ? ("<", " DESC") : (">", "")
     func query(_ conditions: [SQL], _ order: SQL) -> SQL {
-      var query: SQL = "SELECT \(columns(of: entity)) FROM \(identifier: entity.table.name)"
+      var query: SQL = "SELECT \(columns(of: entity)) FROM \(identifier: entity.table.name)\(indexes)"
       let all = filters + conditions
       if !all.isEmpty { query.append(" WHERE " + SQL.joined(all, separator: " AND ")) }
       query.append(" ORDER BY \(order)")
