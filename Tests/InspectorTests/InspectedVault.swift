@@ -90,3 +90,9 @@ final class InspectedVault {
     Task { await inspector.stop() }
   }
 }
+
+/// Rotates the database key of a vault that nothing else has open.
+func rotateKey(at path: String) throws {
+  let vault = try Vault.open(at: path, with: keyFileSecret(), schemas: [RestorationSchema.schema])
+  _ = try vault.rotateKey(.databaseKey)
+}

@@ -187,7 +187,7 @@ import WebPages
     let start = ContinuousClock.now
     while true {
       do {
-        try await Task.detached { try Self.rotate(path) }.value
+        try await Task.detached { try rotateKey(at: path) }.value
         break
       } catch {
         guard ContinuousClock.now - start < .seconds(5) else { throw error }
@@ -215,11 +215,6 @@ import WebPages
     var settings = Inspector.Settings()
     (settings.idleSeconds, settings.patience) = (60, .zero)
     return Inspector(vault, name: "v", settings: settings) {}
-  }
-
-  private static func rotate(_ path: String) throws {
-    let vault = try Vault.open(at: path, with: keyFileSecret(), schemas: [RestorationSchema.schema])
-    _ = try vault.rotateKey(.databaseKey)
   }
 
   // MARK: Files

@@ -116,10 +116,10 @@ import VaultStore
     let browser = try Browser(link)
     _ = try browser.get(String(link.dropFirst("http://127.0.0.1:\(browser.port)".count)))
     #expect(try browser.get("/").status == 200)
-    await #expect(throws: (any Error).self) { try await Task.detached { try Self.rotate(path) }.value }
+    await #expect(throws: (any Error).self) { try await Task.detached { try rotateKey(at: path) }.value }
     clock.advance(by: .seconds(61))
     #expect(try browser.get("/").status == 403)
-    try await Task.detached { try Self.rotate(path) }.value
+    try await Task.detached { try rotateKey(at: path) }.value
     await inspector.stop()
   }
 
@@ -132,11 +132,6 @@ import VaultStore
     var settings = Inspector.Settings()
     settings.idleSeconds = 60
     return (Inspector(vault, name: "v", settings: settings) {}, path)
-  }
-
-  private static func rotate(_ path: String) throws {
-    let vault = try Vault.open(at: path, with: keyFileSecret(), schemas: [RestorationSchema.schema])
-    _ = try vault.rotateKey(.databaseKey)
   }
 
   @Test("Two inspectors of one vault have two sessions")
