@@ -67,7 +67,7 @@ final class VisitCount: Sendable {
   /// Forgets the steps of earlier calls on a connection.
   func begin(on handle: OpaquePointer) { _ = Self.takeSteps(of: handle) }
 
-  /// Counts and reports. Called when a statement of the connection has made some more steps, of which each may take long.
+  /// Counts the visited rows and reports their number. The connection calls this function between the steps of a statement.
   func note(on handle: OpaquePointer) {
     report(rows.add(Self.takeSteps(of: handle), ordering: .relaxed).newValue)
   }

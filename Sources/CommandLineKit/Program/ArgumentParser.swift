@@ -41,13 +41,14 @@ public struct ArgumentParser: Sendable {
     return scan.result(.run)
   }
 
-  /// Reads the words before the cursor of a line that is being written. Ignores a mistake and the words after it.
+  /// Reads the words before the cursor of a line that is being written. The first mistake and all words after the mistake
+  /// are ignored.
   public func parseBeginning(_ words: [String]) -> ParsedArguments {
     var scan = ArgumentScan(program: program)
     do throws(UsageError) {
       try scan.run(words)
     } catch {
-      // An option whose value is being written lacks it.
+      // The line may end with an option whose value is being written.
     }
     return scan.beginning()
   }

@@ -126,7 +126,7 @@ extension Vault {
 public struct NamedIdentifier: Sendable, Hashable {
   /// The id.
   public let id: String
-  /// A text about what the id names; it may be empty.
+  /// A description of what the id names. An empty text means that there is none.
   public let text: String
 
   /// Creates a named id.
@@ -134,7 +134,8 @@ public struct NamedIdentifier: Sendable, Hashable {
 }
 
 /// Ids for the completion of a line, in the order of the ids. For an empty beginning, these are the ids that a user most
-/// likely means: the newest records, unfinished operations, open conflicts. The cost depends on the limit only.
+/// likely means: the newest records, unfinished operations, open conflicts. The cost does not grow with the
+/// number of records, operations or resolved conflicts.
 extension Vault {
   /// Returns the UUIDs of records that begin with a text, each with the first text field of its record.
   public func records(
@@ -150,7 +151,7 @@ extension Vault {
     let label: SQL = texts.first.map { "coalesce(\(identifier: $0.name), '')" } ?? "''"
     let columns: SQL =
       entity.marksDeletion ? "uuid, \(label) AS label, isDeleted" : "uuid, \(label) AS label, 0 AS isDeleted"
-    // A bound, because few of the rows may have the standing.
+    // The number of examined rows is limited, because few of them may have the standing.
     let examined = 10 * limit
     let rows: SQL =
       text.isEmpty

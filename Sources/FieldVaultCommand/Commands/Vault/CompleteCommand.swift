@@ -56,29 +56,27 @@ enum CompleteCommand: ProgramCommand {
   private static func values(
     of kind: CompletionValues, _ prefix: String, _ line: CommandContext
   ) throws -> [NamedIdentifier] {
-    if kind == .slot {
+    switch (kind, kind == .slot ? nil : try line.openVaultUnasked()) {
+    case (.slot, _):
       return try Vault.keyring(at: try line.vaultPath()).slots.map {
         NamedIdentifier($0.id, $0.label.isEmpty ? $0.kind.rawValue : "\($0.kind.rawValue), \($0.label)")
       }
-    }
-    guard let vault = try line.openVaultUnasked() else { return [] }
-    switch kind {
-    case .entity: return vault.entities.all.map { NamedIdentifier($0.type) }
-    case .field: return try entity(line, vault)?.shownColumns.map { NamedIdentifier($0.name) } ?? []
-    case .fields:
+    case (_, nil): return []
+    case (.entity, let vault?): return vault.entities.all.map { NamedIdentifier($0.type) }
+    case (.field, let vault?): return try entity(line, vault)?.shownColumns.map { NamedIdentifier($0.name) } ?? []
+    case (.fields, let vault?):
       let chosen = prefix.lastIndex(of: ",").map { prefix[...$0] } ?? ""
       return try entity(line, vault)?.shownColumns.map { NamedIdentifier("\(chosen)\($0.name)") } ?? []
-    case .assignment:
+    case (.assignment, let vault?):
       // The uuid has an option.
       return try entity(line, vault)?.fields.filter { $0 != "uuid" }.map { NamedIdentifier("\($0)=") } ?? []
-    case .record, .deletedRecord:
+    case (.record, let vault?), (.deletedRecord, let vault?):
       guard let entity = try entity(line, vault) else { return [] }
       return try vault.records(
         beginningWith: prefix, of: entity, among: kind == .record ? .live : .deleted, limit: limit)
-    case .attachment: return try vault.attachments(beginningWith: prefix, limit: limit)
-    case .operation: return try vault.operations(beginningWith: prefix, limit: limit)
-    case .conflict: return try vault.conflicts(beginningWith: prefix, limit: limit)
-    case .slot: return []
+    case (.attachment, let vault?): return try vault.attachments(beginningWith: prefix, limit: limit)
+    case (.operation, let vault?): return try vault.operations(beginningWith: prefix, limit: limit)
+    case (.conflict, let vault?): return try vault.conflicts(beginningWith: prefix, limit: limit)
     }
   }
 
